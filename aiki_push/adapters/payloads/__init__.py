@@ -1,0 +1,1 @@
+"""Payload stores outside the table."""

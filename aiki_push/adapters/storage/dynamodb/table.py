@@ -1,0 +1,77 @@
+"""The table in DynamoDB, by boto3's low-level client."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from aiki_push.adapters.storage.dynamodb.failures import explained
+from aiki_push.adapters.storage.dynamodb.items import noted, noted_key, plain
+from aiki_push.adapters.storage.sizes import check_limits
+from aiki_push.adapters.storage.table import INDEX_ATTRIBUTES, Absent, EtagIs, Item, Key, Page, Put, Query, Write
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import PutItemInputTypeDef, QueryInputTypeDef, TransactWriteItemTypeDef
+
+
+class DynamoDbTable:
+    """A Table in DynamoDB. `client` should not retry by itself (`client.dynamodb_client` makes such a one): the stores do."""
+
+    def __init__(self, client: "DynamoDBClient", name: str) -> None:
+        self._client = client
+        self._name = name
+
+    def get(self, key: Key) -> Item | None:
+        """See Table."""
+        with explained():
+            answer = self._client.get_item(TableName=self._name, Key=noted_key(key), ConsistentRead=True)
+        return plain(answer["Item"]) if "Item" in answer else None
+
+    def write(self, writes: Sequence[Write], token: str) -> None:
+        """See Table."""
+        check_limits(writes)
+        with explained(writes):
+            if len(writes) > 1:
+                actions = [self._action(write) for write in writes]
+                self._client.transact_write_items(TransactItems=actions, ClientRequestToken=token)
+            elif isinstance(writes[0], Put):
+                self._client.put_item(**self._put(writes[0]))
+            else:
+                self._client.delete_item(TableName=self._name, Key=noted_key(writes[0].key))
+
+    def query(self, query: Query, after: Item | None = None) -> Page:
+        """See Table. DynamoDB ends a page at 1 MB."""
+        pk_name, sk_name = INDEX_ATTRIBUTES[query.index] if query.index else ("PK", "SK")
+        request: QueryInputTypeDef = {
+            "TableName": self._name,
+            "KeyConditionExpression": "#pk = :pk AND #sk BETWEEN :low AND :high",
+            "ExpressionAttributeNames": {"#pk": pk_name, "#sk": sk_name},
+            "ExpressionAttributeValues": {":pk": {"S": query.pk}, ":low": {"S": query.low}, ":high": {"S": query.high}},
+            "ScanIndexForward": query.ascending,
+            "ConsistentRead": query.index is None,
+        }
+        if query.index:
+            request["IndexName"] = query.index
+        if query.page_size:
+            request["Limit"] = query.page_size
+        if after is not None:
+            request["ExclusiveStartKey"] = noted({name: after[name] for name in {"PK", "SK", pk_name, sk_name}})
+        with explained():
+            answer = self._client.query(**request)
+        items = tuple(map(plain, answer["Items"]))
+        return Page(items, is_last=not items or "LastEvaluatedKey" not in answer)
+
+    def _put(self, put: Put) -> "PutItemInputTypeDef":
+        request: PutItemInputTypeDef = {"TableName": self._name, "Item": noted(put.item)}
+        match put.condition:
+            case Absent():
+                request["ConditionExpression"] = "attribute_not_exists(PK)"
+            case EtagIs(etag):
+                request["ConditionExpression"] = "etag = :etag"
+                request["ExpressionAttributeValues"] = {":etag": {"S": etag}}
+        request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+        return request
+
+    def _action(self, write: Write) -> "TransactWriteItemTypeDef":
+        if isinstance(write, Put):
+            return {"Put": self._put(write)}
+        return {"Delete": {"TableName": self._name, "Key": noted_key(write.key)}}

@@ -1,0 +1,146 @@
+"""The store port on one table."""
+
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable
+from heapq import merge
+from itertools import groupby, islice
+
+from aiki_push.adapters.storage import formats, keys
+from aiki_push.adapters.storage.retrying import RetryingTable
+from aiki_push.adapters.storage.sizes import item_size
+from aiki_push.adapters.storage.table import Absent, Always, Delete, EtagIs, Item, Put, Table, Write, WriteRefused, rows
+from aiki_push.domain.changes import Change, CreateRun, DeleteEndpoint, PutMessage, PutSlot, SaveEndpoint, SaveRun
+from aiki_push.domain.endpoints import Endpoint
+from aiki_push.domain.errors import NotFound
+from aiki_push.domain.inbox import Message
+from aiki_push.domain.log_records import LogSlot
+from aiki_push.domain.run import Run
+from aiki_push.domain.values import RunId, TimestampMs
+from aiki_push.ports.clock import Clock
+from aiki_push.ports.entropy import Entropy
+from aiki_push.ports.store import CommitRefused, DueRun, LogPage, Queue, Refusal, RunContents
+
+ETAG_BYTES = 12
+
+
+class SingleTableStore:
+    """A Store on any Table.
+
+    `due_shards` is the number of partitions of the due index. It may be raised at any time and never lowered while
+    runs exist: readers ask the shards below it and no others.
+    """
+
+    def __init__(self, table: Table, clock: Clock, entropy: Entropy, *, due_shards: int = 1) -> None:
+        self._table = RetryingTable(table, clock, entropy)
+        self._entropy = entropy
+        self._due_shards = due_shards
+
+    def load(self, namespace: str, run_id: str) -> Run:
+        """See Store."""
+        item = self._table.get(keys.header(namespace, run_id))
+        if item is None:
+            raise _no_run(run_id)
+        return formats.read_header(item)
+
+    def load_contents(self, namespace: str, run_id: str, *, max_bytes: int) -> RunContents:
+        """See Store."""
+        header: Run | None = None
+        messages: tuple[Message, ...] = ()
+        log = LogPage((), is_last=True)
+        for kind, items in groupby(rows(self._table, keys.contents(namespace, run_id)), key=lambda item: str(item["SK"])[0]):
+            if kind == "H":
+                header = formats.read_header(next(items))
+            elif kind == "I":
+                messages = tuple(map(formats.read_message, items))
+            else:
+                log = _log_page(items, max_bytes)
+                break
+        if header is None:
+            raise _no_run(run_id)
+        return RunContents(header, log.slots, messages, log.is_last)
+
+    def log(self, namespace: str, run_id: str, *, after: int, max_bytes: int) -> LogPage:
+        """See Store."""
+        return _log_page(rows(self._table, keys.slots(namespace, run_id, after=after)), max_bytes)
+
+    def last_slot(self, namespace: str, run_id: str) -> LogSlot | None:
+        """See Store."""
+        item = next(rows(self._table, keys.last_slot(namespace, run_id)), None)
+        return None if item is None else formats.read_slot(item)
+
+    def inbox(self, namespace: str, run_id: str, *, after: int) -> tuple[Message, ...]:
+        """See Store."""
+        return tuple(map(formats.read_message, rows(self._table, keys.messages(namespace, run_id, after=after))))
+
+    def commit(self, *changes: Change) -> None:
+        """See Store.
+
+        Every item of a commit carries the same fresh etag, and a commit is all or nothing. So a refused write that finds this
+        etag proves that the whole commit was written, by an attempt whose answer was lost.
+        """
+        if not changes:
+            return
+        etag = urlsafe_b64encode(self._entropy.token(ETAG_BYTES)).decode()
+        try:
+            self._table.write([self._write(change, etag) for change in changes], token=etag)
+        except WriteRefused as refused:
+            if any(item is not None and item.get("etag") == etag for item in refused.found.values()):
+                return
+            raise CommitRefused(
+                [
+                    Refusal(changes[index], None if item is None else formats.read(item))
+                    for index, item in sorted(refused.found.items(), key=lambda entry: entry[0])
+                ]
+            ) from None
+
+    def due_runs(self, *, until: TimestampMs, limit: int) -> tuple[DueRun, ...]:
+        """See Store."""
+        shards = (rows(self._table, keys.due_until(shard, until, limit)) for shard in range(self._due_shards))
+        in_order = merge(*((str(item["due_at"]) for item in shard) for shard in shards))
+        return tuple(map(keys.due_run, islice(in_order, limit)))
+
+    def ready_runs(self, queue: Queue, *, limit: int) -> tuple[RunId, ...]:
+        """See Store."""
+        entries = rows(self._table, keys.ready_in(queue, limit))
+        return tuple(keys.ready_run(str(item["ready_at"])) for item in islice(entries, limit))
+
+    def endpoint(self, namespace: str, endpoint_id: str) -> Endpoint:
+        """See Store."""
+        item = self._table.get(keys.endpoint(namespace, endpoint_id))
+        if item is None:
+            raise NotFound(f"there is no endpoint {endpoint_id} in this namespace", endpoint_id=endpoint_id)
+        return formats.read_endpoint(item)
+
+    def endpoints(self, namespace: str) -> tuple[Endpoint, ...]:
+        """See Store."""
+        return tuple(map(formats.read_endpoint, rows(self._table, keys.endpoints(namespace))))
+
+    def _write(self, change: Change, etag: str) -> Write:
+        match change:
+            case CreateRun(run):
+                return Put(formats.header_item(run, etag, self._due_shards), Absent())
+            case SaveRun(run):
+                return Put(formats.header_item(run, etag, self._due_shards), EtagIs(run.etag))
+            case PutSlot(namespace, run_id, slot):
+                return Put(formats.slot_item(namespace, run_id, slot, etag), Absent())
+            case PutMessage(namespace, run_id, message):
+                return Put(formats.message_item(namespace, run_id, message, etag), Absent())
+            case SaveEndpoint(endpoint):
+                return Put(formats.endpoint_item(endpoint), Always())
+            case DeleteEndpoint(namespace, endpoint_id):
+                return Delete(keys.endpoint(namespace, endpoint_id))
+
+
+def _log_page(items: Iterable[Item], max_bytes: int) -> LogPage:
+    slots: list[LogSlot] = []
+    size = 0
+    for item in items:
+        size += item_size(item)
+        if slots and size > max_bytes:
+            return LogPage(tuple(slots), is_last=False)
+        slots.append(formats.read_slot(item))
+    return LogPage(tuple(slots), is_last=True)
+
+
+def _no_run(run_id: str) -> NotFound:
+    return NotFound(f"there is no run {run_id} in this namespace", run_id=run_id)

@@ -1,0 +1,44 @@
+"""What a parked run waits for."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from aiki_push.domain.run_states import AwaitingChildWorkflow, AwaitingEvent, AwaitingTaskRetry, Sleeping
+from aiki_push.domain.values import Stored, TimestampMs
+
+WaitKind = Literal["timer", "sleep", "event", "child", "task_retry"]
+
+ParkedState = Sleeping | AwaitingEvent | AwaitingChildWorkflow | AwaitingTaskRetry
+
+
+class Wait(Stored):
+    """One thing a branch waits for. `key` and `ordinal` bind its end to this wait and no other; no deadline means for ever."""
+
+    kind: WaitKind
+    key: str
+    ordinal: int
+    deadline_at: TimestampMs | None = None
+
+
+def earliest_deadline(waits: Sequence[Wait]) -> TimestampMs | None:
+    """When the first of `waits` is due, None where none ever is."""
+    return min((wait.deadline_at for wait in waits if wait.deadline_at is not None), default=None)
+
+
+def parked_state(waits: Sequence[Wait]) -> ParkedState:
+    """The state of a run parked on `waits`: the kind with the earliest deadline; without any deadline, event before child.
+
+    `waits` is not empty. Timers count as sleeping.
+    """
+    deadline = earliest_deadline(waits)
+    if deadline is None:
+        return AwaitingEvent() if any(wait.kind == "event" for wait in waits) else AwaitingChildWorkflow()
+    match next(wait.kind for wait in waits if wait.deadline_at == deadline):
+        case "event":
+            return AwaitingEvent(timeout_at=deadline)
+        case "child":
+            return AwaitingChildWorkflow(timeout_at=deadline)
+        case "task_retry":
+            return AwaitingTaskRetry(next_attempt_at=deadline)
+        case "sleep" | "timer":
+            return Sleeping(wakeup_at=deadline)

@@ -1,0 +1,31 @@
+"""Every operation of the API. Routes, clients, permissions and documentation all read this list."""
+
+from typing import Any
+
+from aiki_push.ports.api.claims import AppendCheckpoint, ClaimRun, GetInbox, GetLog, RefreshClaim, ReleaseClaim
+from aiki_push.ports.api.endpoints import DeleteEndpoint, GetEndpoint, ListEndpoints, PutEndpoint
+from aiki_push.ports.api.health import GetHealth
+from aiki_push.ports.api.operation import Operation
+from aiki_push.ports.api.runs import GetHistory, GetPayload, GetRun, RequeueRun, StartRun, WaitRun
+from aiki_push.ports.api.signing_keys import ListSigningKeys
+
+CATALOGUE: tuple[type[Operation[Any]], ...] = (
+    StartRun,
+    GetRun,
+    WaitRun,
+    GetHistory,
+    RequeueRun,
+    ClaimRun,
+    GetLog,
+    GetInbox,
+    GetPayload,
+    RefreshClaim,
+    ReleaseClaim,
+    AppendCheckpoint,
+    PutEndpoint,
+    GetEndpoint,
+    ListEndpoints,
+    DeleteEndpoint,
+    ListSigningKeys,
+    GetHealth,
+)

@@ -1,0 +1,125 @@
+"""Durable truth."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from aiki_push.domain.changes import Change
+from aiki_push.domain.endpoints import Endpoint
+from aiki_push.domain.errors import AikiError
+from aiki_push.domain.inbox import Message
+from aiki_push.domain.log_records import LogSlot
+from aiki_push.domain.run import Run
+from aiki_push.domain.values import RunId, TimestampMs
+
+Found: TypeAlias = Run | LogSlot | Message | Endpoint | None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A change whose condition failed, and what the store holds in its place."""
+
+    change: Change
+    found: Found
+
+
+class CommitRefused(AikiError):
+    """Nothing was written: the conditions of `refusals` failed. Read again and decide again, or stop."""
+
+    def __init__(self, refusals: Sequence[Refusal]) -> None:
+        super().__init__(f"{len(refusals)} of the commit's conditions failed")
+        self.refusals = tuple(refusals)
+
+    def found_slot(self) -> LogSlot | None:
+        """The slot that stood in the way, if a slot did."""
+        return next((one.found for one in self.refusals if isinstance(one.found, LogSlot)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class RunContents:
+    """A run as one consistent read sees it: `slots` and `messages` in order; `is_complete` is False where more slots follow."""
+
+    run: Run
+    slots: tuple[LogSlot, ...]
+    messages: tuple[Message, ...]
+    is_complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LogPage:
+    """Slots in order, and whether these were the last."""
+
+    slots: tuple[LogSlot, ...]
+    is_last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DueRun:
+    """An entry of the due index."""
+
+    namespace: str
+    run_id: RunId
+    due_at: TimestampMs
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """Runs of one workflow version in one pool; `pool` is None for runs without one."""
+
+    namespace: str
+    workflow: str
+    version: str
+    pool: str | None
+
+
+class Store(Protocol):
+    """Durable truth. There is no open transaction: read, decide, commit once. Safe to call from any thread.
+
+    Every method raises StorageUnavailable when the table is throttled or does not answer within the store's time budget.
+    Reads are strongly consistent, but those of the two indexes (`due_runs`, `ready_runs`), which may lag: whoever reads them
+    loads the header before acting.
+    """
+
+    def load(self, namespace: str, run_id: str) -> Run:
+        """The header. Raises NotFound."""
+        ...
+
+    def load_contents(self, namespace: str, run_id: str, *, max_bytes: int) -> RunContents:
+        """Header, log and inbox by one consistent read, with slots up to about `max_bytes` as stored. Raises NotFound."""
+        ...
+
+    def log(self, namespace: str, run_id: str, *, after: int, max_bytes: int) -> LogPage:
+        """Slots at positions greater than `after` (-1 for all), in order, up to about `max_bytes` and at least one."""
+        ...
+
+    def last_slot(self, namespace: str, run_id: str) -> LogSlot | None:
+        """The slot at the highest position that exists as an item; None where the whole log is still in the tail."""
+        ...
+
+    def inbox(self, namespace: str, run_id: str, *, after: int) -> tuple[Message, ...]:
+        """Messages with a number greater than `after`, in order."""
+        ...
+
+    def commit(self, *changes: Change) -> None:
+        """Apply all of `changes` or none: one conditional write, or one transaction of at most 100 different items.
+
+        An answer lost on the way is resolved by what is there: a write that turns out to have been ours is a success.
+        Raises CommitRefused (a condition failed, nothing was written), PayloadTooLarge (never retried).
+        """
+        ...
+
+    def due_runs(self, *, until: TimestampMs, limit: int) -> tuple[DueRun, ...]:
+        """Runs of all namespaces with `due_at` <= `until`, the earliest first, at most `limit`."""
+        ...
+
+    def ready_runs(self, queue: Queue, *, limit: int) -> tuple[RunId, ...]:
+        """Queued runs of one queue by ready time, then priority, then id, at most `limit`."""
+        ...
+
+    def endpoint(self, namespace: str, endpoint_id: str) -> Endpoint:
+        """One endpoint. Raises NotFound."""
+        ...
+
+    def endpoints(self, namespace: str) -> tuple[Endpoint, ...]:
+        """All endpoints of the namespace, by id."""
+        ...

@@ -1,0 +1,46 @@
+"""What a failed call raises in the workflow: always what the record holds, the first time as on every replay."""
+
+from collections.abc import Mapping
+
+from aiki_push.domain.errors import WorkflowError
+from aiki_push.domain.log_records import RecordedError
+
+
+class TaskFailed(WorkflowError):
+    """A task failed for good. `error` is its last exception as data (name, message, stack, cause), `attempts` how often it was tried.
+
+    The exception itself is not raised: it does not exist on a replay. Look at `error.name`, or let the task return a result that says more.
+    """
+
+    def __init__(self, task: str, task_id: str, attempts: int, error: RecordedError) -> None:
+        super().__init__(f"task {task} failed after {attempts} attempts: {error.name}: {error.message}")
+        self.task = task
+        self.task_id = task_id
+        self.attempts = attempts
+        self.error = error
+
+
+class TaskInterrupted(TaskFailed):
+    """The task's executions were cut off again and again, by crashes or by the end of the invocation. Make the task shorter."""
+
+
+class OutcomeUnknown(TaskFailed):
+    """An execution was cut off and the task says `interrupted="fail"`: its effect may or may not have taken place. Find out, then go on."""
+
+
+_BY_NAME: Mapping[str, type[TaskFailed]] = {kind.__name__: kind for kind in (TaskInterrupted, OutcomeUnknown)}
+
+
+def task_failure(task: str, task_id: str, attempts: int, error: RecordedError) -> TaskFailed:
+    """The exception for a recorded failure of a task."""
+    return _BY_NAME.get(error.name, TaskFailed)(task, task_id, attempts, error)
+
+
+class RunFailed(WorkflowError):
+    """The run whose output was asked for did not complete."""
+
+    def __init__(self, run_id: str, status: str, error: RecordedError | None) -> None:
+        super().__init__(f"run {run_id} is {status}" + (f": {error.name}: {error.message}" if error else ""))
+        self.run_id = run_id
+        self.status = status
+        self.error = error

@@ -1,0 +1,134 @@
+"""Branches: the tasks of a workflow's event loop, their names, and how a branch is closed before its end."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Generator
+from contextvars import Context
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, Protocol, TypeVar, cast
+
+from aiki_push.domain.errors import Dropped
+from aiki_push.sdk.replay.outside_world import OutsideWorld, is_user_code, place_of
+
+T = TypeVar("T")
+
+MAX_CLOSING_ROUNDS = 1000
+"""How often a branch is told to end. Each await in a `finally` or in the exit of a context manager takes one round."""
+
+_refused_to_end: list[object] = []
+"""Coroutines that swallowed every `Dropped`. Kept for the life of the process: Python would complain aloud where it frees one."""
+
+
+class Throwable(Protocol):
+    """What can be told to end: a coroutine, or one step of an async generator."""
+
+    def throw(self, error: BaseException, /) -> object:
+        """Raise `error` where it waits; a return means that it waits again."""
+
+
+@dataclass(slots=True)
+class Lineage:
+    """A branch's name, and what it has created so far. Names and numbers are the same on every replay."""
+
+    name: str
+    children: int = 0
+    timers: int = 0
+
+    def next_child(self) -> "Lineage":
+        """The lineage of one more branch created by this one."""
+        self.children += 1
+        return Lineage(f"{self.name}.{self.children}")
+
+    def next_timer(self) -> int:
+        """The ordinal, from 1, of one more timer created by this branch."""
+        self.timers += 1
+        return self.timers
+
+
+class BranchBody:
+    """A coroutine as its task sees it, so that the loop can end it by `Dropped` in place of whatever its task would give it.
+
+    The task calls `send` and `throw`. `send` is the coroutine's own method: a step costs nothing extra.
+    """
+
+    __slots__ = ("_loop", "coroutine", "send", "throw")
+
+    send: Callable[[None], object]
+    throw: Callable[[BaseException], object]
+
+    def __init__(self, coroutine: Coroutine[Any, Any, object], loop: OutsideWorld) -> None:
+        self._loop = loop
+        self.coroutine = coroutine
+        self.send = coroutine.send
+        self.throw = self._throw
+
+    def _throw(self, error: BaseException) -> object:
+        if type(error) is RuntimeError and "attached to a different loop" in str(error):
+            error = self._loop.violate(
+                f"Branch {self._loop.branch} awaits something of another event loop ({stand(self.coroutine)}), "
+                "which a replay could not repeat. Do this in a task."
+            )
+        return self.coroutine.throw(error)
+
+    def close(self) -> None:
+        """Close the coroutine without running its task."""
+        self.coroutine.close()
+
+    def __await__(self) -> Generator[Any, Any, object]:
+        return self.coroutine.__await__()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.coroutine, name)
+
+    def end_at_next_step(self) -> None:
+        """From now on a step of the task ends the coroutine and leaves the task pending; one more step ends the task."""
+        self.send = self.throw = self._end_coroutine
+
+    def _end_coroutine(self, _: object) -> None:
+        end(self.coroutine)
+        self.send = self.throw = self._end_task
+
+    def _end_task(self, _: object) -> None:
+        raise StopIteration
+
+
+class Branch(asyncio.Task[T]):
+    """A task that hashes by its creation number, so that sets of tasks are iterated alike on every replay."""
+
+    def __init__(
+        self, body: BranchBody, *, loop: OutsideWorld, number: int, lineage: Lineage, name: str | None, context: Context | None
+    ) -> None:
+        self.number = number  # before the task registers itself in a set
+        self.lineage = lineage
+        self.body = body
+        name = name or f"branch {lineage.name}"
+        super().__init__(cast(Coroutine[Any, Any, T], body), loop=loop, name=name, context=context)
+
+    def __hash__(self) -> int:
+        return self.number
+
+    def get_coro(self) -> Coroutine[Any, Any, T]:
+        """The coroutine that this branch runs."""
+        return cast(Coroutine[Any, Any, T], self.body.coroutine)
+
+
+def end(coroutine: Throwable) -> None:
+    """Raise `Dropped` in `coroutine` until it ends, whatever it raises; after too many rounds it is abandoned."""
+    for _ in range(MAX_CLOSING_ROUNDS):
+        try:
+            coroutine.throw(Dropped("The workflow is being dropped: its run goes on elsewhere or later."))
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # noqa: BLE001 - user code that is being closed may raise anything, and nobody is left to hear it
+            return
+    _refused_to_end.append(coroutine)
+
+
+def stand(coroutine: object) -> str:
+    """`qualname (file.py:line)` of the innermost user code that a suspended coroutine waits in."""
+    awaited, found = coroutine, ""
+    while isinstance(frame := getattr(awaited, "cr_frame", None), FrameType):
+        if not found or is_user_code(frame):
+            found = f"{frame.f_code.co_qualname} ({place_of(frame)})"
+        awaited = getattr(awaited, "cr_await", None)
+    return found or repr(coroutine)

@@ -1,0 +1,58 @@
+"""How a run ended, or that it has not ended yet."""
+
+from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar
+
+from aiki_push.domain.log_records import RecordedError
+from aiki_push.domain.run_states import Cause
+from aiki_push.sdk.failures import RunFailed
+
+O_co = TypeVar("O_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Completed(Generic[O_co]):
+    """The workflow returned `output`."""
+
+    output: O_co
+    status: str = "completed"
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The workflow ended by `error`; `cause` says where it came from."""
+
+    cause: Cause
+    error: RecordedError
+    status: str = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """The run was cancelled from outside."""
+
+    explanation: str | None = None
+    status: str = "cancelled"
+
+
+EndState: TypeAlias = Completed[O_co] | Failed | Cancelled
+
+
+@dataclass(frozen=True, slots=True)
+class Finished(Generic[O_co]):
+    """The run ended in `state`."""
+
+    run_id: str
+    state: Completed[O_co] | Failed | Cancelled
+
+    def value(self) -> O_co:
+        """The output of a completed run. Raises RunFailed otherwise."""
+        if isinstance(self.state, Completed):
+            return self.state.output
+        error = self.state.error if isinstance(self.state, Failed) else None
+        raise RunFailed(self.run_id, self.state.status, error)
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOut:
+    """The time was up before what was waited for."""

@@ -1,0 +1,102 @@
+"""A run, as whoever started it sees it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Generic, TypeVar, overload
+
+from aiki_push.domain import run_states
+from aiki_push.domain.durations import duration_ms
+from aiki_push.domain.errors import AikiError
+from aiki_push.domain.ids import token_text
+from aiki_push.domain.values import DurationMs, Inline, RunId
+from aiki_push.ports.api.runs import GetHistory, GetRun, HistoryEntry, RequeueRun, RunView, WaitRun
+from aiki_push.sdk.client import Client
+from aiki_push.sdk.results import Cancelled, Completed, Failed, Finished, TimedOut
+from aiki_push.sdk.types.json_type import JsonType
+
+O_co = TypeVar("O_co", covariant=True)
+
+LONGEST_POLL_MS = 20_000
+FIRST_PAUSE_MS = 250
+LONGEST_PAUSE_MS = 5_000
+QUICK_ANSWER_MS = 1_500
+"""A server that answers a wait sooner than this, undone, holds no requests: the client pauses between its questions."""
+
+
+class Handle(Generic[O_co]):
+    """A run. `run` is what was last known of it."""
+
+    def __init__(self, client: Client, run: RunView, output_type: JsonType[O_co]) -> None:
+        self._client = client
+        self._output_type = output_type
+        self.run = run
+
+    def __repr__(self) -> str:
+        return f"Handle({self.run.id}, {self.run.state.status})"
+
+    @property
+    def id(self) -> RunId:
+        """The run's id."""
+        return self.run.id
+
+    async def refresh(self) -> RunView:
+        """Read the run again. Raises NotFound."""
+        self.run = await self._client.api.call(GetRun(run_id=self.id))
+        return self.run
+
+    @overload
+    async def wait(self) -> Finished[O_co]: ...
+    @overload
+    async def wait(self, *, timeout: timedelta | None) -> Finished[O_co] | TimedOut: ...
+
+    async def wait(self, *, timeout: timedelta | None = None) -> Finished[O_co] | TimedOut:
+        """How the run ended, as soon as it has; TimedOut after `timeout` of wall-clock time (None: however long it takes).
+
+        A run that has already ended is answered at once. Raises NotFound.
+        """
+        clock = self._client.clock
+        until_ms = None if timeout is None else clock.monotonic_ms() + duration_ms(timeout, name="timeout")
+        pause_ms = FIRST_PAUSE_MS
+        while True:
+            asked_ms = clock.monotonic_ms()
+            left_ms = LONGEST_POLL_MS if until_ms is None else max(0, min(LONGEST_POLL_MS, int(until_ms - asked_ms)))
+            self.run = await self._client.api.call(WaitRun(run_id=self.id, timeout_ms=DurationMs(left_ms)))
+            if self.run.state.status in run_states.TERMINAL:
+                return Finished(self.id, self._end_state())
+            now_ms = clock.monotonic_ms()
+            if until_ms is not None and now_ms >= until_ms:
+                return TimedOut()
+            if now_ms - asked_ms < min(QUICK_ANSWER_MS, left_ms):
+                await asyncio.sleep((pause_ms if until_ms is None else min(pause_ms, until_ms - now_ms)) / 1_000)
+                pause_ms = min(2 * pause_ms, LONGEST_PAUSE_MS)
+
+    def _end_state(self) -> Completed[O_co] | Failed | Cancelled:
+        run = self.run
+        match run.state:
+            case run_states.Completed():
+                output = run.output.value if isinstance(run.output, Inline) else None
+                return Completed(self._output_type.decode(output, at=f"{run.workflow}: output"))
+            case run_states.Failed(cause=cause) if run.error is not None:
+                return Failed(cause, run.error)
+            case run_states.Cancelled():
+                return Cancelled(run.explanation)
+            case other:
+                raise AikiError(f"run {run.id} is {other.status} but the server's answer lacks how it ended; upgrade the server")
+
+    async def requeue(self) -> RunView:
+        """Put the run back in its queue, once what stalled it is mended. Raises IllegalTransition for a run that is not stalled."""
+        operation_id = token_text(self._client.entropy.token(15))
+        self.run = await self._client.api.call(RequeueRun(run_id=self.id, operation_id=operation_id))
+        return self.run
+
+    async def history(self) -> AsyncIterator[HistoryEntry]:
+        """What the run did, oldest first, as far as it is recorded now."""
+        cursor: str | None = None
+        while True:
+            page = await self._client.api.call(GetHistory(run_id=self.id, cursor=cursor))
+            for entry in page.entries:
+                yield entry
+            if page.next_cursor is None:
+                return
+            cursor = page.next_cursor

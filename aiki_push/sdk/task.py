@@ -1,0 +1,168 @@
+"""Tasks: the steps of a workflow that touch the world. Their results are recorded and never computed again."""
+
+import contextvars
+import inspect
+import sys
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
+
+from typing_extensions import TypeForm
+
+from aiki_push.domain.canonical_json import NO_INPUT_HASH, compact_json, input_hash
+from aiki_push.domain.errors import PayloadTooLarge
+from aiki_push.domain.retry import Never, RetryStrategy
+from aiki_push.domain.values import MAX_VALUE_BYTES, Inline, Json, RunId
+from aiki_push.sdk.calls import Interrupted, TaskCall
+from aiki_push.sdk.names import check_name
+from aiki_push.sdk.run import Run
+from aiki_push.sdk.types.hints import handler_types
+from aiki_push.sdk.types.json_type import JsonType
+from aiki_push.sdk.types.restoring import CannotRestore
+
+P = ParamSpec("P")
+I = TypeVar("I")  # noqa: E741 - the input; the name is short because it stands in every signature
+O = TypeVar("O")  # noqa: E741 - the output
+
+
+@dataclass(frozen=True, slots=True)
+class TaskInfo:
+    """What a task's handler can ask about its own execution.
+
+    `attempt` counts from 1. `idempotency_key` is the same for all attempts: give it to services that recognise repeated requests.
+    """
+
+    run_id: RunId
+    task_id: str
+    task: str
+    attempt: int
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same text for every attempt and every re-execution of this call, and for no other call."""
+        return f"{self.run_id}-{self.task_id}"
+
+
+current_task: contextvars.ContextVar[TaskInfo] = contextvars.ContextVar("aiki_push.current_task")
+
+
+def task_info() -> TaskInfo:
+    """About the task whose handler is running. Raises LookupError outside one."""
+    return current_task.get()
+
+
+class Task(Generic[P, O]):
+    """A named step. Made by `task(name)`; called in a workflow by `await my_task.start(run, input)`."""
+
+    def __init__(
+        self,
+        name: str,
+        handler: Callable[..., object],
+        input_type: JsonType[Any] | None,
+        output_type: JsonType[O],
+        retry: RetryStrategy,
+        interrupted: Interrupted,
+    ) -> None:
+        self.name = name
+        self.handler = handler
+        self._input_type = input_type
+        self._output_type = output_type
+        self._retry = retry
+        self._interrupted: Interrupted = interrupted
+
+    def __repr__(self) -> str:
+        return f"Task({self.name})"
+
+    async def start(self, run: Run, /, *args: P.args, **kwargs: P.kwargs) -> O:
+        """What the handler returns, from the log where it was recorded before.
+
+        Raises TaskFailed (the handler raised and is not tried again), NotSerializable (the input is no plain JSON).
+        """
+        output = await run.calls.call_task(self._call(*args, **kwargs))
+        try:
+            return self._output_type.decode(output, at=f"{self.name}: output")
+        except CannotRestore as error:
+            run.calls.cannot_restore(str(error))
+            raise
+
+    def _call(self, *args: Any, **kwargs: Any) -> TaskCall:
+        if self._input_type is None:
+            inspect.signature(self.handler).bind(*args, **kwargs)
+            return self._task_call(None, NO_INPUT_HASH, self.handler)
+        (given,) = inspect.signature(self.handler).bind(*args, **kwargs).args
+        at = f"{self.name}: input"
+        encoded, value = self._input_type.round_trip(given, at=at)
+        check_size(encoded, at=at)
+        digest = input_hash(self._input_type.key_value(value, at=at))
+        return self._task_call(Inline(value=encoded), digest, lambda: self.handler(value))
+
+    def _task_call(self, given: Inline | None, digest: str, invoke: Callable[[], object]) -> TaskCall:
+        return TaskCall(
+            name=self.name,
+            input=given,
+            input_hash=digest,
+            is_coroutine=inspect.iscoroutinefunction(self.handler),
+            invoke=invoke,
+            encode=self._encode,
+            retry=self._retry,
+            interrupted=self._interrupted,
+            context=contextvars.copy_context(),
+        )
+
+    def _encode(self, output: Any) -> Json:
+        at = f"{self.name}: output"
+        encoded, _ = self._output_type.round_trip(output, at=at)
+        check_size(encoded, at=at)
+        return encoded
+
+
+class TaskDecorator(Protocol):
+    """Makes a handler a task. The handler takes one input, or none, and is `async def` or a plain function, which runs in a thread."""
+
+    @overload
+    def __call__(self, handler: Callable[[I], Coroutine[Any, Any, O]], /) -> Task[[I], O]: ...
+    @overload
+    def __call__(self, handler: Callable[[], Coroutine[Any, Any, O]], /) -> Task[[], O]: ...
+    @overload
+    def __call__(self, handler: Callable[[I], O], /) -> Task[[I], O]: ...
+    @overload
+    def __call__(self, handler: Callable[[], O], /) -> Task[[], O]: ...
+
+
+def task(
+    name: str,
+    *,
+    retry: RetryStrategy = Never(),
+    interrupted: Interrupted = "retry",
+    input: TypeForm[Any] | None = None,
+    output: TypeForm[Any] | None = None,
+) -> TaskDecorator:
+    """Name a handler, so that its calls are recorded and replayed.
+
+    `retry` says what happens when it raises. `interrupted`: an execution that was cut off by a crash is repeated ("retry"), or the
+    task fails with OutcomeUnknown ("fail"), for effects that must never be repeated blindly. `input` and `output` stand in for
+    type hints. Raises NotSerializable and SettingsError for handlers that JSON cannot serve, naming the place.
+    """
+    check_name(name, what="task")
+    names = sys._getframe(1).f_locals
+
+    def decorate(handler: Callable[..., object]) -> Task[..., Any]:
+        hints = handler_types(handler, drop_first=False, localns=names)
+        taken = input if input is not None else hints.input
+        return Task(
+            name,
+            handler,
+            JsonType(taken, at=f"{name}: input") if taken is not None else None,
+            JsonType(output if output is not None else hints.output, at=f"{name}: output"),
+            retry,
+            interrupted,
+        )
+
+    return decorate
+
+
+def check_size(value: Json, *, at: str) -> None:
+    """Raises PayloadTooLarge, naming the place, for JSON that the server would refuse."""
+    size = len(compact_json(value).encode())
+    if size > MAX_VALUE_BYTES:
+        raise PayloadTooLarge(f"{at} has {size} bytes of JSON; the limit is {MAX_VALUE_BYTES}", field=at, size=size, limit=MAX_VALUE_BYTES)

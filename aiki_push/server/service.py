@@ -1,0 +1,60 @@
+"""The table of the server: which use case answers which operation."""
+
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from typing import Any, TypeVar, cast
+
+from aiki_push.ports.api.claims import AppendCheckpoint, ClaimRun, GetInbox, GetLog, RefreshClaim, ReleaseClaim
+from aiki_push.ports.api.endpoints import DeleteEndpoint, GetEndpoint, ListEndpoints, PutEndpoint
+from aiki_push.ports.api.health import GetHealth, Health
+from aiki_push.ports.api.operation import Operation
+from aiki_push.ports.api.runs import GetHistory, GetPayload, GetRun, RequeueRun, StartRun, WaitRun
+from aiki_push.ports.api.signing_keys import ListSigningKeys, SigningKeyList
+from aiki_push.server import checkpoints, claims, endpoints, runs
+from aiki_push.server.context import ServerContext
+
+R = TypeVar("R")
+
+UseCase = Callable[[ServerContext, str, Any], object]  # the operation's own type: the table below pairs them
+
+
+def _health(context: ServerContext, _namespace: str, _request: GetHealth) -> Health:
+    return Health(version=version("aiki-push"), claim_idle_timeout_ms=context.limits.claim_idle_timeout_ms)
+
+
+def _signing_keys(context: ServerContext, _namespace: str, _request: ListSigningKeys) -> SigningKeyList:
+    return SigningKeyList(public_keys=context.keys.public_keys())
+
+
+USE_CASES: Mapping[type[Operation[Any]], UseCase] = {
+    StartRun: runs.start,
+    GetRun: runs.get,
+    WaitRun: runs.wait,
+    GetHistory: runs.history,
+    RequeueRun: runs.requeue,
+    GetPayload: runs.payload,
+    ClaimRun: claims.claim,
+    GetLog: claims.log,
+    GetInbox: claims.inbox,
+    RefreshClaim: claims.refresh,
+    ReleaseClaim: claims.release,
+    AppendCheckpoint: checkpoints.checkpoint,
+    PutEndpoint: endpoints.put,
+    GetEndpoint: endpoints.get,
+    ListEndpoints: endpoints.list_all,
+    DeleteEndpoint: endpoints.delete,
+    ListSigningKeys: _signing_keys,
+    GetHealth: _health,
+}
+
+
+class Server:
+    """The server's side of the API (ports.api.operation.Service), over the ports of `context`."""
+
+    def __init__(self, context: ServerContext) -> None:
+        self._context = context
+
+    def call(self, namespace: str, operation: Operation[R]) -> R:
+        """Perform `operation` in `namespace`. Raises the ApiErrors that the operation names."""
+        answer = USE_CASES[type(operation)](self._context, namespace, operation)
+        return cast(R, answer)

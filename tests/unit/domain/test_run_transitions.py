@@ -1,0 +1,276 @@
+from typing import get_args
+
+import pytest
+
+from aiki_push.domain.changes import PutSlot, SaveRun
+from aiki_push.domain.errors import IllegalTransition
+from aiki_push.domain.log_records import LogSlot, Tail, Transition
+from aiki_push.domain.run import LastWrite, Offer, Run, RunOptions
+from aiki_push.domain.run_states import (
+    PARKED,
+    STATUSES,
+    TERMINAL,
+    Completed,
+    Failed,
+    Queued,
+    QueuedReason,
+    Running,
+    RunState,
+    Scheduled,
+    SelfCause,
+    Stalled,
+    StalledReason,
+    Status,
+)
+from aiki_push.domain.run_transitions import FIRST, Told, check_transition, enter, is_terminal, keep_in_tail, queue, seal
+from aiki_push.domain.values import Inline
+from aiki_push.domain.waits import Wait
+from tests.unit.domain.run_examples import (
+    BOOM,
+    CLAIM,
+    CREATED_AT,
+    EARLIER,
+    EXAMPLES,
+    INPUT_HASH,
+    NAMESPACE,
+    RUN_ID,
+    json_bytes,
+    later,
+    note,
+    queued_run,
+    run_in,
+    running_run,
+)
+
+WAKE = (
+    "queued(wakeup) queued(wakeup_early) queued(event) queued(event_wait_timeout) queued(child_workflow) "
+    "queued(child_workflow_wait_timeout) queued(task_retry) paused cancelled"
+)
+
+TABLE: dict[Status, str] = {
+    "scheduled": "queued(new) paused cancelled",
+    "queued": "running stalled(undelivered) paused cancelled",
+    "running": (
+        "completed failed awaiting_retry sleeping awaiting_event awaiting_child_workflow awaiting_task_retry "
+        "queued(recovery) queued(yield) queued(released) "
+        "stalled(diverged) stalled(cannot_restore) stalled(unknown_record) stalled(corrupt_log) stalled(crash_loop) "
+        "paused cancelled"
+    ),
+    "sleeping": WAKE,
+    "awaiting_event": WAKE,
+    "awaiting_child_workflow": WAKE,
+    "awaiting_task_retry": WAKE,
+    "awaiting_retry": "queued(retry) paused cancelled",
+    "paused": (
+        "queued(resumption) queued(new) queued(retry) scheduled(new) awaiting_retry "
+        "sleeping awaiting_event awaiting_child_workflow awaiting_task_retry cancelled"
+    ),
+    "stalled": "queued(redelivery) cancelled",
+    "completed": "",
+    "failed": "",
+    "cancelled": "",
+}
+"""Every edge there is, copied by hand from the documented table of transitions. Whatever is not here must be refused."""
+
+TARGETS: tuple[RunState, ...] = (
+    *(state for status, state in EXAMPLES.items() if status not in ("queued", "stalled")),
+    *(Queued(reason=reason) for reason in get_args(QueuedReason)),
+    *(Stalled(reason=reason) for reason in get_args(StalledReason)),
+)
+"""Every status with every reason it can have."""
+
+
+def label(state: RunState) -> str:
+    return f"{state.status}({state.reason})" if isinstance(state, Scheduled | Queued | Stalled) else state.status
+
+
+MATRIX = [
+    pytest.param(origin, target, id=f"{origin.status}-{label(target)}") for origin in EXAMPLES.values() for target in TARGETS
+]
+
+
+def test_every_status_has_an_example_and_a_row_of_the_table() -> None:
+    assert set(STATUSES) == set(EXAMPLES) == set(TABLE)
+    assert {status: example.status for status, example in EXAMPLES.items()} == {status: status for status in STATUSES}
+    assert {member.model_fields["status"].default for member in get_args(RunState)} == set(STATUSES)
+
+
+def test_every_status_and_reason_is_entered_from_somewhere() -> None:
+    assert {edge for row in TABLE.values() for edge in row.split()} == {label(target) for target in TARGETS}
+
+
+def test_the_matrix_has_every_status_against_every_status_and_reason() -> None:
+    assert len(MATRIX) == 13 * (11 + 14 + 6)
+
+
+@pytest.mark.parametrize(("origin", "target"), MATRIX)
+def test_a_transition_is_legal_exactly_if_the_table_has_it(origin: RunState, target: RunState) -> None:
+    row = TABLE[origin.status].split()
+    run = run_in(origin)
+
+    if label(target) in row:
+        check_transition(run, target)
+        return
+
+    with pytest.raises(IllegalTransition) as refused:
+        check_transition(run, target)
+
+    named = {"run_id": RUN_ID, "from_status": origin.status, "to_status": target.status}
+    has_other_reasons = any(edge.startswith(f"{target.status}(") for edge in row)
+    if has_other_reasons and isinstance(target, Scheduled | Queued | Stalled):
+        assert refused.value.fields == {**named, "reason": target.reason}
+        assert refused.value.detail == (
+            f"run {RUN_ID} is {origin.status}; it cannot become {target.status} for the reason {target.reason}"
+        )
+    else:
+        assert refused.value.fields == named
+        assert refused.value.detail == f"run {RUN_ID} is {origin.status}; it cannot become {target.status}"
+
+
+def test_a_run_begins_scheduled_or_queued_because_it_is_new() -> None:
+    assert {"scheduled": {"new"}, "queued": {"new"}} == FIRST
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_a_run_is_terminal_once_it_completed_failed_or_was_cancelled(status: Status) -> None:
+    assert is_terminal(run_in(EXAMPLES[status])) == (status in ("completed", "failed", "cancelled"))
+    assert (status in TERMINAL) == (TABLE[status] == "")
+
+
+def test_parked_are_the_four_states_that_wait_for_something() -> None:
+    assert {"sleeping", "awaiting_event", "awaiting_child_workflow", "awaiting_task_retry"} == PARKED
+
+
+FULL_HEADER = running_run(
+    attempts=3,
+    last_write=LastWrite(checkpoint_id="checkpoint-1", claim_id="claim-z"),
+    inbox_seq=7,
+    waits=(Wait(kind="event", key="paid", ordinal=0),),
+    recoveries=2,
+    advance_errors=4,
+    offer=Offer(attempts=6, last_error="refused"),
+    operations=("operation-1",),
+    ready_at=later(1_000),
+)
+
+
+def test_a_transition_clears_what_belongs_to_the_state_it_leaves_and_keeps_what_belongs_to_the_run() -> None:
+    entered, record = enter(FULL_HEADER, Completed(), later(4_000), Told(executor="worker-a", output=Inline(value=[1])))
+
+    assert entered == Run(
+        etag="e-1",
+        namespace=NAMESPACE,
+        id=RUN_ID,
+        workflow="order",
+        version="v1",
+        input_hash=INPUT_HASH,
+        options=RunOptions(pool="large", priority=2),
+        created_at=CREATED_AT,
+        revision=6,
+        state=Completed(),
+        attempts=3,
+        tail=Tail(position=3, records=EARLIER),
+        claim=None,
+        last_write=None,
+        inbox_seq=7,
+        waits=(),
+        recoveries=2,
+        advance_errors=0,
+        offer=Offer(),
+        operations=("operation-1",),
+        ready_at=None,
+        due_at=None,
+    )
+    assert record == Transition(
+        at=later(4_000),
+        origin="running",
+        state=Completed(),
+        revision=6,
+        attempts=3,
+        executor="worker-a",
+        output=Inline(value=[1]),
+    )
+
+
+def test_a_transition_records_the_error_and_the_explanation_it_is_told() -> None:
+    state = Failed(cause=SelfCause())
+    _, record = enter(running_run(), state, later(1), Told(error=BOOM, explanation="gave up"))
+    assert record == Transition(
+        at=later(1), origin="running", state=state, revision=6, attempts=1, error=BOOM, explanation="gave up"
+    )
+
+
+def test_an_illegal_state_is_not_entered() -> None:
+    with pytest.raises(IllegalTransition, match=f"run {RUN_ID} is queued; it cannot become completed"):
+        enter(queued_run(), Completed(), later(1))
+
+
+def test_a_queued_run_is_ready_and_due_from_the_moment_it_was_queued() -> None:
+    queued, record = queue(running_run(), Queued(reason="yield"), later(4_000), Told(executor="worker-a"))
+
+    entered, same_record = enter(running_run(), Queued(reason="yield"), later(4_000), Told(executor="worker-a"))
+    assert queued == entered.model_copy(update={"ready_at": later(4_000), "due_at": later(4_000)})
+    assert record == same_record
+
+
+def test_entering_a_state_leaves_the_run_as_it_was() -> None:
+    run = running_run()
+    enter(run, Completed(), later(1))
+    assert run == running_run()
+
+
+def filled_to(size: int, letter: str) -> tuple[Run, str]:
+    """A run, and the text of a note that fills its tail to exactly `size` bytes with letters `letter` and one `x` or none."""
+    run = running_run()
+    missing = size - json_bytes((*EARLIER, note("")), position=3)
+    letters, rest = divmod(missing, len(letter.encode()))
+    return run, letter * letters + "x" * rest
+
+
+@pytest.mark.parametrize("letter", ["a", "é", "語", "🦉"])
+def test_records_stay_in_the_tail_up_to_exactly_2_048_bytes(letter: str) -> None:
+    run, text = filled_to(2_048, letter)
+    records = (*EARLIER, note(text))
+    assert json_bytes(records, position=3) == 2_048
+
+    assert keep_in_tail(run, (note(text),), later(9)) == (
+        SaveRun(run.model_copy(update={"tail": Tail(position=3, records=records)})),
+    )
+
+
+@pytest.mark.parametrize("letter", ["a", "é", "語", "🦉"])
+def test_one_byte_more_seals_the_tail_and_the_new_records_in_one_slot(letter: str) -> None:
+    run, text = filled_to(2_049, letter)
+
+    assert keep_in_tail(run, (note(text),), later(9)) == (
+        SaveRun(run.model_copy(update={"tail": Tail(position=4, records=())})),
+        PutSlot(NAMESPACE, RUN_ID, LogSlot(position=3, records=(*EARLIER, note(text)), revision=5, at=later(9))),
+    )
+
+
+def test_fields_that_are_not_set_do_not_count_as_bytes_of_the_tail() -> None:
+    run, text = filled_to(2_048, "a")
+    with_nulls = Tail(position=3, records=(*EARLIER, note(text))).model_dump_json()
+    assert len(with_nulls) > 2_048
+    assert len(keep_in_tail(run, (note(text),), later(9))) == 1
+
+
+def test_a_sealed_slot_holds_the_records_in_order_under_the_runs_revision_and_starts_the_tail_anew() -> None:
+    run = running_run(revision=8)
+
+    assert seal(run, 5, [note("one"), note("two")], later(9)) == (
+        SaveRun(run.model_copy(update={"tail": Tail(position=6, records=())})),
+        PutSlot(NAMESPACE, RUN_ID, LogSlot(position=5, records=(note("one"), note("two")), revision=8, at=later(9))),
+    )
+
+
+def test_a_slot_sealed_by_an_owner_names_its_claim_and_checkpoint() -> None:
+    wrote = LastWrite(checkpoint_id="checkpoint-1", claim_id=CLAIM.claim_id)
+    _, put = seal(running_run(), 3, (), later(9), wrote)
+    slot = LogSlot(position=3, records=(), revision=5, at=later(9), claim_id="claim-a", checkpoint_id="checkpoint-1")
+    assert put == PutSlot(NAMESPACE, RUN_ID, slot)
+
+
+def test_a_claimed_run_has_left_the_queue() -> None:
+    entered, _ = enter(queued_run(), Running(), later(2_000))
+    assert (entered.ready_at, entered.due_at) == (None, None)
