@@ -1,1 +1,68 @@
-"""aiki."""
+"""aiki_push: durable workflows on AWS serverless, in plain Python.
+
+Names are loaded when they are first used, so importing the package costs a Lambda nothing that it does not need.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from aiki_push.apps.connect import Client
+    from aiki_push.apps.endpoint.endpoint import endpoint
+    from aiki_push.domain.durations import Duration
+    from aiki_push.domain.retry import exponential, fixed, jittered, never
+    from aiki_push.sdk.results import Cancelled, Completed, Failed, Finished, TimedOut
+    from aiki_push.sdk.run import Run
+    from aiki_push.sdk.run_handle import Handle
+    from aiki_push.sdk.task import Task, TaskInfo, task, task_info
+    from aiki_push.sdk.workflow import AnyWorkflowVersion, Workflow, WorkflowVersion, workflow
+
+__all__ = [
+    "AnyWorkflowVersion",
+    "Cancelled",
+    "Client",
+    "Completed",
+    "Duration",
+    "Failed",
+    "Finished",
+    "Handle",
+    "Run",
+    "Task",
+    "TaskInfo",
+    "TimedOut",
+    "Workflow",
+    "WorkflowVersion",
+    "endpoint",
+    "exponential",
+    "fixed",
+    "jittered",
+    "never",
+    "task",
+    "task_info",
+    "workflow",
+]
+
+_HOMES = {
+    "aiki_push.apps.connect": ("Client",),
+    "aiki_push.apps.endpoint.endpoint": ("endpoint",),
+    "aiki_push.domain.durations": ("Duration",),
+    "aiki_push.domain.retry": ("exponential", "fixed", "jittered", "never"),
+    "aiki_push.sdk.results": ("Cancelled", "Completed", "Failed", "Finished", "TimedOut"),
+    "aiki_push.sdk.run": ("Run",),
+    "aiki_push.sdk.run_handle": ("Handle",),
+    "aiki_push.sdk.task": ("Task", "TaskInfo", "task", "task_info"),
+    "aiki_push.sdk.workflow": ("AnyWorkflowVersion", "Workflow", "WorkflowVersion", "workflow"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

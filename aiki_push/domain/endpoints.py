@@ -59,7 +59,7 @@ def _url_fault(url: str, *, allow_loopback_http: bool) -> str | None:
         host, _ = parts.hostname, parts.port
     except ValueError:
         return "cannot be parsed"
-    if not host or not url.isascii() or any(character.isspace() for character in url):
+    if not host or not url.isascii() or not url.isprintable() or " " in url:
         return "needs a host and plain ASCII without spaces"
     if parts.username is not None or parts.password is not None or parts.fragment:
         return "must not carry credentials or a fragment"

@@ -132,14 +132,14 @@ class TaskDecorator(Protocol):
 def task(
     name: str,
     *,
-    retry: RetryStrategy = Never(),
+    retry: RetryStrategy | None = None,
     interrupted: Interrupted = "retry",
     input: TypeForm[Any] | None = None,
     output: TypeForm[Any] | None = None,
 ) -> TaskDecorator:
     """Name a handler, so that its calls are recorded and replayed.
 
-    `retry` says what happens when it raises. `interrupted`: an execution that was cut off by a crash is repeated ("retry"), or the
+    `retry` says what happens when it raises; without it nothing is tried again. `interrupted`: an execution that was cut off by a crash is repeated ("retry"), or the
     task fails with OutcomeUnknown ("fail"), for effects that must never be repeated blindly. `input` and `output` stand in for
     type hints. Raises NotSerializable and SettingsError for handlers that JSON cannot serve, naming the place.
     """
@@ -154,7 +154,7 @@ def task(
             handler,
             JsonType(taken, at=f"{name}: input") if taken is not None else None,
             JsonType(output if output is not None else hints.output, at=f"{name}: output"),
-            retry,
+            retry or Never(),
             interrupted,
         )
 

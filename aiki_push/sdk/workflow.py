@@ -46,6 +46,13 @@ class AnyWorkflowVersion:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name} {self.version})"
 
+    def encode_output(self, output: object) -> Json:
+        """What the handler returned as JSON that restores to the same value. Raises NotSerializable, PayloadTooLarge."""
+        at = f"{self.name}: output"
+        encoded, _ = self.output_type.round_trip(output, at=at)
+        check_size(encoded, at=at)
+        return encoded
+
 
 class WorkflowVersion(AnyWorkflowVersion, Generic[P, O]):
     """One version of one workflow. Runs are pinned to the version that they were started with."""

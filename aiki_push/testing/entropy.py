@@ -6,10 +6,13 @@ _GOLDEN = 0.6180339887498949
 
 
 class SequentialEntropy:
-    """An Entropy that counts: tokens are 1, 2, 3 … as big-endian bytes, fractions are spread evenly over [0, 1)."""
+    """An Entropy that counts: tokens are numbers from `first` as big-endian bytes, fractions are spread evenly over [0, 1).
 
-    def __init__(self) -> None:
-        self._tokens = count(1)
+    Two of them that write to one store must not give the same tokens: start them far apart.
+    """
+
+    def __init__(self, first: int = 1) -> None:
+        self._tokens = count(first)
         self._fractions = count(1)
 
     def token(self, size: int) -> bytes:

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from aiki_push.adapters.storage.dynamodb.table import DynamoDbTable
-from aiki_push.adapters.storage.memory.table import MemoryTable
 from aiki_push.adapters.storage.store import SingleTableStore
 from aiki_push.adapters.storage.table import Table
 from aiki_push.apps.devserver.local_aws import create_table, local_aws
 from aiki_push.testing import CountingTable, FakeClock, FaultyTable, SequentialEntropy
 from infra.table import TABLE
+from tests.contracts.engines import table_of
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -36,9 +35,7 @@ def table_name(dynamodb: "DynamoDBClient") -> Iterator[str]:
 
 @pytest.fixture(params=["memory", "dynamodb"])
 def table(request: pytest.FixtureRequest) -> Table:
-    if request.param == "memory":
-        return MemoryTable()
-    return DynamoDbTable(request.getfixturevalue("dynamodb"), request.getfixturevalue("table_name"))
+    return table_of(request.param, request)
 
 
 @pytest.fixture

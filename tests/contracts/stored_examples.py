@@ -91,9 +91,7 @@ def task_slot(position: int, *, at: TimestampMs = FAKE_NOW, output: Json = None)
         position=position,
         records=(
             TaskCompleted(at=at, task_id=f"{position:024d}", attempt=1, output=Inline(value=output)),
-            TaskStarted(
-                at=at, task_id=f"task{position + 1:020d}", name="charge", input_hash=INPUT_HASH, ordinal=position, attempt=1
-            ),
+            task_started(position + 1, at=at),
         ),
         revision=1,
         at=at,

@@ -18,20 +18,24 @@ from tests.contracts.test_store_endpoints import endpoint
 RUN = run_id(1)
 
 
-class Times:
-    """Raises at the first `failures` calls, after `act` if there is one; `calls` counts all."""
+class Fails:
+    """Raises at the calls with these numbers (the first is 0), after `act` if there is one; `calls` counts all."""
 
-    def __init__(self, failures: int, act: Callable[[], None] | None = None) -> None:
-        self._failures = failures
+    def __init__(self, calls: range, act: Callable[[], None] | None = None) -> None:
+        self._failing = calls
         self._act = act
         self.calls = 0
 
     def __call__(self, _: Sequence[Write] | Key | Query) -> None:
-        self.calls += 1
-        if self.calls <= self._failures:
+        number, self.calls = self.calls, self.calls + 1
+        if number in self._failing:
             if self._act is not None:
                 self._act()
             raise StorageUnavailable("injected")
+
+
+ONCE = range(1)
+ALWAYS = range(10**6)
 
 
 def create(_: SingleTableStore) -> Sequence[Change]:
@@ -58,40 +62,27 @@ every_commit = pytest.mark.parametrize("changes", [create, save, put_slot, put_m
 
 
 @every_commit
-@pytest.mark.parametrize("losses", [1, 3])
-def test_a_commit_whose_answers_are_lost_succeeds_once(
+@pytest.mark.parametrize("further_failures", [0, 3])
+def test_a_commit_whose_answer_is_lost_succeeds_once(
     table: Table,
     faulty: FaultyTable,
     faulty_store: SingleTableStore,
     changes: Callable[[SingleTableStore], Sequence[Change]],
-    losses: int,
+    further_failures: int,
 ) -> None:
     faulty_store.commit(CreateRun(queued_run()))
     commit = changes(faulty_store)
-    faulty.after_write = lost = Times(1)
-    faulty.before_write = Times(0) if losses == 1 else _after_the_first(losses - 1)
+    faulty.before_write = writes = Fails(range(1, 1 + further_failures))
+    faulty.after_write = Fails(ONCE)
     faulty_store.commit(*commit)
-    assert lost.calls == 1
+    assert writes.calls == 2 + further_failures
     with pytest.raises(CommitRefused) as refused:
-        SingleTableStore(table, FakeClock(), SequentialEntropy()).commit(*commit)
+        SingleTableStore(table, FakeClock(), SequentialEntropy(first=1_000)).commit(*commit)
     assert [refusal.change for refusal in refused.value.refusals] == commit
 
 
-def _after_the_first(failures: int) -> Callable[[Sequence[Write]], None]:
-    """Lets the first write pass and fails the next `failures`."""
-    calls = Times(1 + failures)
-
-    def hook(writes: Sequence[Write]) -> None:
-        if calls.calls == 0:
-            calls.calls += 1
-        else:
-            calls(writes)
-
-    return hook
-
-
 def test_an_endpoint_whose_answer_is_lost_is_saved(faulty: FaultyTable, faulty_store: SingleTableStore) -> None:
-    faulty.after_write = Times(1)
+    faulty.after_write = Fails(ONCE)
     faulty_store.commit(SaveEndpoint(endpoint("a")))
     assert faulty_store.endpoint("default", "a") == endpoint("a")
 
@@ -101,12 +92,12 @@ def test_a_commit_that_landed_is_a_success_though_someone_has_moved_the_run_sinc
 ) -> None:
     """The slot is still there and proves that the header was written with it."""
     faulty_store.commit(CreateRun(queued_run()))
-    other = SingleTableStore(table, FakeClock(), SequentialEntropy())
+    other = SingleTableStore(table, FakeClock(), SequentialEntropy(first=1_000))
 
     def cancel() -> None:
         other.commit(SaveRun(other.load("default", RUN).model_copy(update={"state": Cancelled()})))
 
-    faulty.after_write = Times(1, cancel)
+    faulty.after_write = Fails(ONCE, cancel)
     faulty_store.commit(*save(faulty_store), *put_slot(faulty_store))
     assert faulty_store.load("default", RUN).state == Cancelled()
 
@@ -115,18 +106,16 @@ def test_a_save_that_failed_and_was_then_overtaken_is_refused(
     table: Table, faulty: FaultyTable, faulty_store: SingleTableStore
 ) -> None:
     faulty_store.commit(CreateRun(queued_run()))
-    other = SingleTableStore(table, FakeClock(), SequentialEntropy())
+    other = SingleTableStore(table, FakeClock(), SequentialEntropy(first=1_000))
     change = save(faulty_store)
-    faulty.before_write = Times(1, lambda: other.commit(SaveRun(other.load("default", RUN))))
+    faulty.before_write = Fails(ONCE, lambda: other.commit(SaveRun(other.load("default", RUN))))
     with pytest.raises(CommitRefused):
         faulty_store.commit(*change)
 
 
-def test_an_equal_slot_of_an_earlier_commit_is_not_taken_for_our_own(
-    faulty: FaultyTable, faulty_store: SingleTableStore
-) -> None:
+def test_an_equal_slot_of_an_earlier_commit_is_not_taken_for_our_own(faulty: FaultyTable, faulty_store: SingleTableStore) -> None:
     faulty_store.commit(*put_slot(faulty_store))
-    faulty.before_write = Times(2)
+    faulty.before_write = Fails(range(2))
     with pytest.raises(CommitRefused):
         faulty_store.commit(*put_slot(faulty_store))
 
@@ -140,7 +129,7 @@ def test_a_busy_table_is_waited_for(
 ) -> None:
     faulty_store.commit(CreateRun(queued_run()))
     commit = changes(faulty_store)
-    faulty.before_write = writes = Times(4)
+    faulty.before_write = writes = Fails(range(4))
     faulty_store.commit(*commit)
     assert writes.calls == 5
     assert 0 < clock.slept_ms <= 25 + 50 + 100 + 200 + 4
@@ -149,17 +138,15 @@ def test_a_busy_table_is_waited_for(
 def test_a_table_that_stays_busy_is_given_up_within_the_budget(
     faulty: FaultyTable, faulty_store: SingleTableStore, clock: FakeClock
 ) -> None:
-    faulty.before_write = writes = Times(10**6)
+    faulty.before_write = writes = Fails(ALWAYS)
     with pytest.raises(StorageUnavailable, match=r"injected; gave up after \d+ attempts") as failed:
         faulty_store.commit(CreateRun(queued_run()))
     assert failed.value.fields == {"attempts": writes.calls}
     assert RETRY_BUDGET_MS - 1_001 <= clock.slept_ms <= RETRY_BUDGET_MS
 
 
-def test_nothing_is_written_by_a_commit_that_never_reached_the_table(
-    faulty: FaultyTable, faulty_store: SingleTableStore
-) -> None:
-    faulty.before_write = Times(10**6)
+def test_nothing_is_written_by_a_commit_that_never_reached_the_table(faulty: FaultyTable, faulty_store: SingleTableStore) -> None:
+    faulty.before_write = Fails(ALWAYS)
     with pytest.raises(StorageUnavailable):
         faulty_store.commit(CreateRun(queued_run()), PutSlot("default", RUN, task_slot(0)))
     assert faulty_store.last_slot("default", RUN) is None
@@ -186,8 +173,8 @@ def test_every_read_waits_for_a_busy_table_and_gives_up_in_the_end(
     faulty_store.commit(SaveEndpoint(endpoint("a")))
     expected = read(faulty_store)
     assert expected
-    faulty.before_read = Times(3)
+    faulty.before_read = Fails(range(3))
     assert read(faulty_store) == expected
-    faulty.before_read = Times(10**6)
+    faulty.before_read = Fails(ALWAYS)
     with pytest.raises(StorageUnavailable):
         read(faulty_store)

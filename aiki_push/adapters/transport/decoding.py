@@ -27,7 +27,7 @@ def decode(route: Route, request: HttpRequest, *, ignore_unknown: bool) -> AnyOp
         values, faults = _parsed_body(request.body), [] if ignore_unknown else [Fault(name, "is unknown") for name in query]
     else:
         values, faults = {name: texts[-1] for name, texts in query.items()}, _query_faults(query, request.body)
-    faults += [Fault(name, "belongs in the path alone") for name in values.keys() & route.path_values.keys()]
+    faults += [Fault(name, "belongs in the path alone") for name in route.path_values if name in values]
     values.update(route.path_values)
     try:
         operation = _validated(route.operation, values, "ignore" if ignore_unknown else "forbid")

@@ -39,7 +39,7 @@ class EmbeddedApi:
         return await asyncio.get_running_loop().run_in_executor(threads, self._perform, operation)
 
     async def close(self) -> None:
-        """Refuse later calls. Those in progress end in their own time, and nobody waits for them."""
+        """Refuse later calls, drop those that have not begun. The others end in their own time; only the process waits for them."""
         self._is_closed = True
         for threads in (self._threads, self._waiting):
             if threads is not None:
@@ -52,5 +52,5 @@ class EmbeddedApi:
         # Only what was set: no input at all is not the same as null.
         copied = type(operation).model_validate(operation.model_dump(include=operation.model_fields_set))
         answer: Any = self._service.call(self._namespace, copied)
-        result: R = operation.answer.validate_python(operation.answer.dump_python(answer))
+        result: R = operation.answer.validate_python(operation.answer.dump_python(answer, warnings="error"))
         return result

@@ -64,7 +64,7 @@ class HttpApi:
         """Open nothing yet.
 
         Raises:
-            SettingsError: `base_url` is not an http or https URL.
+            SettingsError: `base_url` is not an http or https URL, or has credentials, a query or a fragment.
         """
         self._base_url = _checked(base_url)
         self._clock = clock
@@ -130,8 +130,10 @@ def _checked(base_url: str) -> str:
         url = httpx.URL(base_url)
     except httpx.InvalidURL:
         url = httpx.URL("")
-    if url.scheme not in ("http", "https") or not url.host or url.query or url.fragment:
-        raise SettingsError("the server's URL should be like https://api.example.com or http://127.0.0.1:8080")
+    if url.scheme not in ("http", "https") or not url.host or url.userinfo or url.query or url.fragment:
+        raise SettingsError(
+            "the server's URL should be like https://api.example.com or http://127.0.0.1:8080; credentials go into headers"
+        )
     return base_url.rstrip("/")
 
 
@@ -158,7 +160,6 @@ def _retry_after_ms(response: httpx.Response) -> int:
 
 
 def _place(request: httpx.Request) -> str:
-    # Neither the query nor what may stand before the host: user and password.
     return f"{request.method} {request.url.path} at {request.url.host}"
 
 

@@ -19,6 +19,8 @@ MAX_BODY_BYTES = 3_000_000
 
 MAX_CONCURRENT_REQUESTS = 64
 
+_MAX_CAUSES = 10
+
 _log = logging.getLogger(__name__)
 
 
@@ -82,11 +84,11 @@ class Wire:
         return InternalError(f"a fault of the server; its log has more at {reference}", reference=reference)
 
 
-def _anatomy(error: BaseException | None) -> str:
+def _anatomy(error: BaseException | None, depth: int = _MAX_CAUSES) -> str:
     """The classes and stacks of an exception and what caused it, oldest first."""
-    if error is None:
+    if error is None or depth == 0:
         return ""
-    earlier = _anatomy(error.__cause__ or (None if error.__suppress_context__ else error.__context__))
+    earlier = _anatomy(error.__cause__ or (None if error.__suppress_context__ else error.__context__), depth - 1)
     message = f": {error}" if isinstance(error, AikiError) else ""
     stack = "".join(traceback.format_tb(error.__traceback__))
     return f"{earlier}{stack}{type(error).__module__}.{type(error).__qualname__}{message}\n"

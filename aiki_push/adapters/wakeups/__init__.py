@@ -1,1 +1,1 @@
-"""TODO."""
+"""Hints that a run is due: by SQS, or in this process."""

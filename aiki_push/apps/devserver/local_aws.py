@@ -45,7 +45,7 @@ class SerialisedClient:
 
 @contextmanager
 def local_aws() -> "Iterator[DynamoDBClient]":
-    """A DynamoDB client of a simulated AWS, empty at first and gone with the context."""
+    """A DynamoDB client of a simulated AWS, empty at first and gone with the context. Two at once in a process are one AWS."""
     with mock_aws():
         client = boto3.client(
             "dynamodb",

@@ -18,9 +18,7 @@ from typing import (
     Required,
     Self,
     TypeVar,
-    TypeVarTuple,
     Union,
-    Unpack,
     cast,
     get_args,
     get_origin,
@@ -198,4 +196,4 @@ def _is_email(hint: object) -> bool:
 
 
 def _is_unpacked(item: object) -> bool:
-    return isinstance(item, TypeVarTuple) or getattr(item, "__unpacked__", False) or get_origin(item) is Unpack
+    return getattr(item, "__unpacked__", False) or get_origin(item) in (typing.Unpack, typing_extensions.Unpack)

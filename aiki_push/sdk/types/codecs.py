@@ -24,15 +24,19 @@ class Codec(Protocol[T]):
 
     def encode(self, value: T, *, at: str) -> Json:
         """Its JSON."""
+        ...
 
     def decode(self, value: Json, *, at: str) -> T:
         """The value this is the JSON of."""
+        ...
 
     def round_trip(self, value: T, *, at: str) -> tuple[Json, T]:
         """Its JSON, and what comes back."""
+        ...
 
     def key_value(self, value: T, *, at: str) -> Json:
         """What of it counts for the key of a call."""
+        ...
 
 
 class Untyped(Codec[Any]):

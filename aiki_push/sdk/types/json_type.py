@@ -1,7 +1,7 @@
 """A declared type and its values on their way to JSON and back."""
 
 from contextlib import suppress
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast, overload
 
 from pydantic import PydanticUserError, TypeAdapter
 from typing_extensions import TypeForm
@@ -23,11 +23,15 @@ class JsonType(Generic[T]):
 
     __slots__ = ("_at", "_codec", "_hint", "_json")
 
-    def __init__(self, declared: TypeForm[T] | Hint, *, at: str, json: JsonRule = "strict") -> None:
+    @overload
+    def __init__(self, declared: Hint, *, at: str, json: JsonRule = "strict") -> None: ...
+    @overload
+    def __init__(self, declared: TypeForm[T], *, at: str, json: JsonRule = "strict") -> None: ...
+    def __init__(self, declared: object, *, at: str, json: JsonRule = "strict") -> None:
         """Raises NotSerializable for a type that JSON cannot hold and give back, naming the part of it."""
         self._hint = declared if isinstance(declared, Hint) else Hint(declared)
         self._at = at
-        self._json = json
+        self._json: JsonRule = json
         self._codec: Codec[T] | None = None
         with suppress(NameError):  # the name may be defined further down
             self._codec = self._built()

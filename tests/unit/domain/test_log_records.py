@@ -34,6 +34,8 @@ AT = later(0)
 DEEP = RecordedError(name="OrderFailed", message="no", stack="line 1", cause=RecordedError(name="KeyError", message="'sku'"))
 LARGE = PayloadReference(run_id=RUN_ID, sha256="ab" * 32, size=40_000)
 
+VALUES: list[Json] = [None, {"a": None}, [None], "é", 0, False]
+
 RECORDS: list[KnownRecord] = [
     InputRecord(at=AT, value=None, hash=INPUT_HASH),
     InputRecord(at=AT, value=LARGE, hash=INPUT_HASH),
@@ -47,7 +49,7 @@ RECORDS: list[KnownRecord] = [
     WaitStarted(at=AT, kind="event", key="paid", ordinal=0),
     WaitEnded(at=AT, kind="sleep", key="pause", ordinal=0),
     *(Transition(at=AT, state=state, revision=0, attempts=1) for state in EXAMPLES.values()),
-    *(TaskCompleted(at=AT, task_id="t", attempt=1, output=Inline(value=value)) for value in (None, {"a": None}, [], "é", 0)),
+    *(TaskCompleted(at=AT, task_id="t", attempt=1, output=Inline(value=value)) for value in VALUES),
 ]
 
 

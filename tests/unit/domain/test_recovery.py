@@ -27,10 +27,12 @@ LIMITS = Limits(claim_idle_timeout_ms=90_000, max_recoveries=10)
 SILENT_AT = later(93_000)
 """90 s after the last refresh in `CLAIM`."""
 
+STEPPED_AT = later(3_500)
+
 NOTHING = Recovery(last=None, at_tail=None)
 
 
-def slot_at(position: int, at: TimestampMs = later(3_500), claim_id: str | None = "claim-a") -> LogSlot:
+def slot_at(position: int, at: TimestampMs = STEPPED_AT, claim_id: str | None = "claim-a") -> LogSlot:
     return LogSlot(position=position, records=(note(f"step-{position}"),), revision=5, at=at, claim_id=claim_id)
 
 
@@ -207,13 +209,11 @@ def test_an_owner_that_wakes_up_after_the_run_was_given_to_another_can_do_nothin
         table.commit(append(NAMESPACE, RUN_ID, late, tail.records if appended == 0 else (), later(95_000)))
     assert refused.value.slot == table.slots(NAMESPACE, RUN_ID)[-1]
     assert refused.value.slot.checkpoint_id is None
-    for write in (
-        lambda: decide_end(owned_by_b, late, CompleteRun(output=Inline(value=1)), later(95_000)),
-        lambda: decide_refresh(owned_by_b, owner_a, later(95_000), LIMITS),
-    ):
-        with pytest.raises(RevisionConflict) as conflict:
-            write()
-        assert conflict.value.fields == {"run_id": RUN_ID, "expected_revision": 5, "revision": 7}
+    with pytest.raises(RevisionConflict) as finish:
+        decide_end(owned_by_b, late, CompleteRun(output=Inline(value=1)), later(95_000))
+    with pytest.raises(RevisionConflict) as refresh:
+        decide_refresh(owned_by_b, owner_a, later(95_000), LIMITS)
+    assert finish.value.fields == refresh.value.fields == {"run_id": RUN_ID, "expected_revision": 5, "revision": 7}
     assert table.run(NAMESPACE, RUN_ID) == owned_by_b
     assert table.log(NAMESPACE, RUN_ID) == log
 

@@ -190,13 +190,4 @@ def test_only_a_stalled_run_can_be_requeued(status: Status) -> None:
 def test_a_header_remembers_the_latest_eight_operations() -> None:
     run = run_in(Stalled(reason="diverged"), operations=tuple(f"op-{i}" for i in range(8)))
 
-    assert saved(*decide_requeue(run, "op-8", later(900))).operations == (
-        "op-1",
-        "op-2",
-        "op-3",
-        "op-4",
-        "op-5",
-        "op-6",
-        "op-7",
-        "op-8",
-    )
+    assert saved(*decide_requeue(run, "op-8", later(900))).operations == tuple(f"op-{i}" for i in range(1, 9))

@@ -47,8 +47,11 @@ def test_a_missing_hint_is_untyped() -> None:
 
 
 def test_an_awaitable_result_stands_for_what_it_gives() -> None:
-    def later() -> Awaitable[int]: ...
-    def soon() -> Coroutine[Any, Any, "Run"]: ...
+    def later() -> Awaitable[int]:
+        raise NotImplementedError
+
+    def soon() -> Coroutine[Any, Any, "Run"]:
+        raise NotImplementedError
 
     assert resolved(handler_types(later, drop_first=False, localns=locals())) == ("no input", int)
     assert resolved(handler_types(soon, drop_first=False, localns=locals())) == ("no input", Run)
@@ -73,11 +76,15 @@ def test_wrapped_bound_partial_and_callable_handlers_have_the_hints_of_what_they
     def wrapped(order: int) -> str:
         return str(order)
 
-    def two(count: int, order: "str") -> "Run": ...
+    def two(count: int, order: "str") -> "Run":
+        raise NotImplementedError
 
     class Shop:
-        def sell(self, order: "str") -> "Run": ...
-        def __call__(self, order: "int") -> "Run": ...
+        def sell(self, order: "str") -> "Run":
+            raise NotImplementedError
+
+        def __call__(self, order: "int") -> "Run":
+            raise NotImplementedError
 
     assert resolved(handler_types(wrapped, drop_first=False, localns={})) == (int, str)
     assert resolved(handler_types(partial(two, 1), drop_first=False, localns={})) == (str, Run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
@@ -64,7 +65,7 @@ def test_classes_made_inside_a_function_are_found_at_any_depth() -> None:
     async def ship(shipment: Shipment) -> list[Shipment]:
         return [shipment]
 
-    types = handler_types(ship, drop_first=False, localns=locals())
+    types = handler_types(ship, drop_first=False, localns=sys._getframe().f_locals)
     declared: JsonType[list[Shipment]] = JsonType(types.output, at="ship: output")
     given = [Shipment(parcel={"basket": Basket([Line(1, Line(2))])})]
     encoded, returned = declared.round_trip(given, at="ship: output")
@@ -130,9 +131,15 @@ if TYPE_CHECKING:
 
 
 class Described(TypedDict):
-    """For the module's own names: a TypedDict of the standard library."""
-
     order: Order
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="from 3.12 on pydantic takes both")
+def test_a_typed_dict_of_the_standard_library_is_refused_where_pydantic_needs_the_other() -> None:
+    with pytest.raises(
+        NotSerializable, match=r"^fetch: output: pydantic cannot use list\[Described\]: .*typing_extensions.TypedDict"
+    ):
+        JsonType(list[Described], at="fetch: output")
 
 
 def test_a_hint_that_is_no_type_is_refused_by_its_place() -> None:

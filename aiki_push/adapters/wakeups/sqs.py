@@ -1,0 +1,60 @@
+"""Hints as messages of an SQS queue.
+
+Delays: `DelaySeconds` of "SendMessage" in the SQS API reference, 0 to 900.
+"""
+
+import logging
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import BotoCoreError, ClientError
+from pydantic import ValidationError
+
+from aiki_push.domain.errors import InvalidRequest
+from aiki_push.ports.clock import Clock
+from aiki_push.ports.wakeups import MAX_HINT_DELAY_MS, Hint
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+_log = logging.getLogger(__name__)
+
+
+class SqsWakeups:
+    """Sends each hint with what is left until its time as the message's delay, rounded up to seconds."""
+
+    def __init__(self, client: "SQSClient", queue_url: str, clock: Clock) -> None:
+        self._client = client
+        self._queue_url = queue_url
+        self._clock = clock
+
+    def send(self, hint: Hint) -> None:
+        """See Wakeups. A hint for later than MAX_HINT_DELAY_MS is not sent: the sweep sends one when its time is near."""
+        left_ms = max(0, hint.due_at - self._clock.now())
+        if left_ms > MAX_HINT_DELAY_MS:
+            return
+        try:
+            self._client.send_message(
+                QueueUrl=self._queue_url, MessageBody=hint.model_dump_json(), DelaySeconds=-(-left_ms // 1_000)
+            )
+        except (BotoCoreError, ClientError) as error:
+            # Without its text, which may quote the address of the queue and the account.
+            _log.warning("run %s got no hint (%s); the sweep will find it", hint.run_id, _code(error))
+
+
+def parse_hint(body: str) -> Hint:
+    """The hint in a message's body. Raises InvalidRequest, naming each field at fault and quoting none of it."""
+    try:
+        return Hint.model_validate_json(body, strict=True)
+    except ValidationError as error:
+        details = error.errors(include_url=False, include_input=False, include_context=False)
+    fields = sorted({str(detail["loc"][0]) if detail["loc"] else "body" for detail in details})
+    raise InvalidRequest(
+        f"the message is no hint that this release understands: {', '.join(fields)}",
+        errors=[{"field": field, "message": "is missing or not of the documented form"} for field in fields],
+    )
+
+
+def _code(error: BotoCoreError | ClientError) -> str:
+    if isinstance(error, ClientError):
+        return str(error.response.get("Error", {}).get("Code"))
+    return type(error).__name__

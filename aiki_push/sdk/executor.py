@@ -1,0 +1,200 @@
+"""Executing runs: claim one, keep the claim, replay and go on, and say how the segment ended."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+
+from aiki_push.domain.errors import ApiError, ServerUnreachable, SettingsError
+from aiki_push.domain.ids import token_text
+from aiki_push.domain.run_states import SelfCause
+from aiki_push.domain.values import Json, RunId, TimestampMs
+from aiki_push.ports.api.claims import Claimed, ClaimRun, Complete, Fail, NotClaimed, Park, ReleaseClaim, SegmentEnd, Stall
+from aiki_push.sdk.client import Client
+from aiki_push.sdk.registry import Registry
+from aiki_push.sdk.replay.claim_keeper import ClaimKeeper
+from aiki_push.sdk.replay.journal import AbandonedSegment, HandedBack, Journal, LostRun
+from aiki_push.sdk.replay.log_reading import read_memory
+from aiki_push.sdk.replay.memory import Memory
+from aiki_push.sdk.replay.recorded_errors import record_error
+from aiki_push.sdk.replay.replayer import Replayer
+from aiki_push.sdk.replay.segment import Segment, SegmentConfig
+from aiki_push.sdk.run import Run
+from aiki_push.sdk.types.restoring import CannotRestore
+from aiki_push.sdk.workflow import AnyWorkflowVersion
+
+Outcome = Literal[
+    "completed", "failed", "parked", "yielded", "released", "stalled", "lost", "already_claimed", "not_queued", "unsettled"
+]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorConfig:
+    """Times in milliseconds; see SegmentConfig for those that are there too.
+
+    claim_refresh_interval_ms: how often a claim is refreshed; less than half the server's idle timeout, or nothing is executed.
+    """
+
+    claim_refresh_interval_ms: int = 30_000
+    max_inline_wait_ms: int = 10
+    max_interruptions: int = 5
+    grace_period_ms: int = 5_000
+
+    @property
+    def segment(self) -> SegmentConfig:
+        """The part that a segment needs."""
+        return SegmentConfig(self.max_inline_wait_ms, self.max_interruptions, self.grace_period_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentResult:
+    """How an execution ended. `unsettled`: nobody knows yet; the claim goes stale and the run is recovered."""
+
+    outcome: Outcome
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the delivery of the run is done with."""
+        return self.outcome != "unsettled"
+
+
+class Executor:
+    """Executes runs of the registry's workflow versions through a client. `name` is shown with the runs it holds."""
+
+    def __init__(self, client: Client, registry: Registry, *, config: ExecutorConfig, name: str) -> None:
+        self._client = client
+        self._registry = registry
+        self._config = config
+        self._name = name
+
+    async def execute(self, run_id: str, *, revision: int | None) -> SegmentResult:
+        """Claim the run, at `revision` where given, and execute it until its segment ends.
+
+        Raises SettingsError (the refresh interval does not fit the server's idle timeout), ServerUnreachable and ApiError
+        (the claim itself could not be had).
+        """
+        claim_id = token_text(self._client.entropy.token(15))
+        claim = ClaimRun(run_id=RunId(run_id), claim_id=claim_id, executor=self._name, revision=revision)
+        claimed = await self._client.api.call(claim)
+        if isinstance(claimed, NotClaimed):
+            return SegmentResult(claimed.reason)
+        version = self._registry.find(claimed.run.workflow, claimed.run.version)
+        if version is None or self._config.claim_refresh_interval_ms * 2 >= claimed.claim_idle_timeout_ms:
+            return await self._release(claimed, version)
+        return SegmentResult(await self._execute(claimed, version))
+
+    async def _release(self, claimed: Claimed, version: AnyWorkflowVersion | None) -> SegmentResult:
+        await self._client.api.call(ReleaseClaim(run_id=claimed.run.id, token=claimed.token))
+        if version is None:
+            _log.error("run %s of %s %s is not ours to execute", claimed.run.id, claimed.run.workflow, claimed.run.version)
+            return SegmentResult("released")
+        raise SettingsError(
+            f"claim_refresh_interval_ms is {self._config.claim_refresh_interval_ms}; it must be less than half of the server's "
+            f"claim_idle_timeout_ms, which is {claimed.claim_idle_timeout_ms}"
+        )
+
+    async def _execute(self, claimed: Claimed, version: AnyWorkflowVersion) -> Outcome:
+        loop = asyncio.get_running_loop()
+        lost: list[Callable[[], None]] = []
+        keeper = ClaimKeeper(
+            self._client.connect,
+            claimed,
+            interval_ms=self._config.claim_refresh_interval_ms,
+            clock=self._client.clock,
+            on_lost=lambda: _call_in(loop, lambda: lost[0]() if lost else None),
+        )
+        keeper.start()
+        journal = Journal(self._client.api, claimed, self._client.entropy, keeper.is_alive)
+        try:
+            return _outcome(await self._run(claimed, version, journal, lost))
+        except LostRun:
+            return "lost"
+        except HandedBack:
+            return "yielded"
+        except (AbandonedSegment, ServerUnreachable, ApiError) as error:
+            _log.warning("run %s is abandoned: %s", claimed.run.id, error, extra={"aiki.run_id": claimed.run.id})
+            return "unsettled"
+        finally:
+            keeper.stop()
+
+    async def _run(
+        self, claimed: Claimed, version: AnyWorkflowVersion, journal: Journal, lost: list[Callable[[], None]]
+    ) -> SegmentEnd:
+        began_ms = self._client.clock.monotonic_ms()
+        memory, value_of = await read_memory(self._client.api, claimed)
+        if memory.unknown is not None:
+            explanation = f"the log has a record of type {memory.unknown.type!r}; a newer release wrote it: upgrade the executor"
+            return await _end(journal, Stall(reason="unknown_record", explanation=explanation))
+        replayer = Replayer(claimed.run.id, memory, value_of)
+        run = Run(claimed.run.id, claimed.run.workflow, claimed.run.version, claimed.run.attempts, claimed.run.options, replayer)
+        try:
+            given = _input(version, memory, value_of)
+        except CannotRestore as error:
+            return await _end(journal, _bad_input(error, memory))
+        segment = Segment(
+            claimed.run.id,
+            replayer,
+            journal,
+            now=self._server_time(max(claimed.now, memory.last_at), began_ms),
+            clock=self._client.clock,
+            entropy=self._client.entropy,
+            config=self._config.segment,
+            encode=version.encode_output,
+            seen_seq=claimed.messages[-1].seq if claimed.messages else 0,
+        )
+        lost.append(segment.lose)
+        try:
+            return await segment.run(replayer.start(version.handler(run, *given)))
+        except ApiError as error:
+            # A write that can never succeed, such as the log's 50 001st slot: the run cannot go on, and says so.
+            return await _end(journal, Fail(cause=SelfCause(), error=record_error(error)))
+
+    def _server_time(self, claimed_at: int, began_ms: float) -> Callable[[], TimestampMs]:
+        """The server's time at the claim, and on by this process's monotonic clock: clocks of executors do not matter."""
+        clock = self._client.clock
+        return lambda: TimestampMs(claimed_at + int(clock.monotonic_ms() - began_ms))
+
+
+async def _end(journal: Journal, end: SegmentEnd) -> SegmentEnd:
+    try:
+        await journal.end(end)
+    except ApiError as error:
+        raise AbandonedSegment(str(error)) from error
+    return end
+
+
+def _input(version: AnyWorkflowVersion, memory: Memory, value_of: Callable[..., Json]) -> tuple[object, ...]:
+    if version.input_type is None:
+        return ()
+    value = None if memory.input is None else value_of(memory.input)
+    return (version.input_type.decode(value, at=f"{version.name}: input"),)
+
+
+def _bad_input(error: CannotRestore, memory: Memory) -> SegmentEnd:
+    """An input that never fitted fails the run; one that has been worked on fitted earlier code, and waits for a fix."""
+    if memory.tasks:
+        return Stall(reason="cannot_restore", explanation=str(error))
+    return Fail(cause=SelfCause(), error=record_error(error))
+
+
+def _call_in(loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> None:
+    with suppress(RuntimeError):  # the loop has been closed: there is nobody left to tell
+        loop.call_soon_threadsafe(function)
+
+
+def _outcome(end: SegmentEnd) -> Outcome:
+    match end:
+        case Complete():
+            return "completed"
+        case Fail():
+            return "failed"
+        case Park():
+            return "parked"
+        case Stall():
+            return "stalled"
+
+

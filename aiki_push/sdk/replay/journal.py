@@ -1,0 +1,166 @@
+"""Writing down what the run does, through its claim: one checkpoint at a time, each under one id however often it is sent."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+
+from aiki_push.domain.errors import (
+    AikiError,
+    ApiError,
+    InternalError,
+    InvalidToken,
+    NotFound,
+    RateLimited,
+    RevisionConflict,
+    ServerUnreachable,
+    StorageUnavailable,
+)
+from aiki_push.domain.ids import token_text
+from aiki_push.domain.log_records import OUTCOMES, KnownRecord
+from aiki_push.domain.values import RunId
+from aiki_push.ports.api.claims import (
+    AppendCheckpoint,
+    Appended,
+    CheckpointAnswer,
+    Claimed,
+    Ended,
+    HandBack,
+    InboxMoved,
+    Overtaken,
+    SegmentEnd,
+)
+from aiki_push.ports.api.operation import Api
+from aiki_push.ports.entropy import Entropy
+
+MAX_CHECKPOINT_JSON_BYTES = 250 * 1024
+"""Records in one checkpoint; the server takes bodies of 300 KiB. A single larger record goes alone."""
+
+FIRST_PAUSE_S = 0.1
+LONGEST_PAUSE_S = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+class LostRun(AikiError):
+    """The claim is no longer ours. Nothing more is written; whatever is running stops."""
+
+
+class AbandonedSegment(AikiError):
+    """The server gave no answer for as long as the claim can have lived. What became of the last write is unknown here."""
+
+
+class HandedBack(AikiError):
+    """An append stayed without an answer; its slot was taken and the run is queued again. Nothing that it was to start began."""
+
+
+class Journal:
+    """The records of one segment, those not yet written and the way to write them."""
+
+    def __init__(self, api: Api, claimed: Claimed, entropy: Entropy, is_claim_alive: Callable[[], bool]) -> None:
+        self._api = api
+        self._run_id: RunId = claimed.run.id
+        self._token = claimed.token
+        self._position = claimed.position
+        self._entropy = entropy
+        self._is_claim_alive = is_claim_alive
+        self._pending: list[KnownRecord] = []
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether there are records that are not written yet."""
+        return bool(self._pending)
+
+    def add(self, *records: KnownRecord) -> None:
+        """Keep `records` for the next checkpoint."""
+        self._pending.extend(records)
+
+    async def flush(self) -> None:
+        """Write what is pending. Returns once it is in the log.
+
+        Raises LostRun, AbandonedSegment, and the ApiError of a request that can never succeed (LogFull, PayloadTooLarge, …).
+        """
+        parts = list(split(self._pending))
+        self._pending = []
+        for part in parts:
+            await self._append(part)
+
+    async def end(self, end: SegmentEnd) -> Ended | InboxMoved:
+        """Write what is pending and end the segment. After InboxMoved nothing was ended and the segment goes on.
+
+        Raises as `flush`.
+        """
+        *full, last = split(self._pending) or [[]]
+        self._pending = []
+        for part in full:
+            await self._append(part)
+        answer = await self._send(self._checkpoint(last, end))
+        if isinstance(answer, InboxMoved):
+            self._pending = last
+            return answer
+        if isinstance(answer, Ended):
+            return answer
+        raise LostRun("another write of this claim stands where the segment was to end")
+
+    async def _append(self, records: list[KnownRecord]) -> None:
+        checkpoint = self._checkpoint(records, None)
+        try:
+            answer = await self._send(checkpoint)
+        except AbandonedSegment:
+            answer = await self._give_up(checkpoint)
+        if not isinstance(answer, Appended | Overtaken):
+            raise LostRun("the server ended the segment")
+        self._token, self._position = answer.token, answer.position
+
+    def _checkpoint(self, records: Sequence[KnownRecord], end: SegmentEnd | HandBack | None) -> AppendCheckpoint:
+        checkpoint_id = token_text(self._entropy.token(12))
+        return AppendCheckpoint(
+            run_id=self._run_id,
+            token=self._token,
+            checkpoint_id=checkpoint_id,
+            position=self._position,
+            records=tuple(records),
+            end=end,
+        )
+
+    async def _send(self, checkpoint: AppendCheckpoint) -> CheckpointAnswer:
+        """Repeat `checkpoint` until there is a definite answer, as long as the claim lives."""
+        pause_s = FIRST_PAUSE_S
+        while True:
+            try:
+                return await self._api.call(checkpoint)
+            except (RevisionConflict, InvalidToken, NotFound) as error:
+                _log.info("run %s is no longer ours: %s", self._run_id, error, extra={"aiki.run_id": self._run_id})
+                raise LostRun(str(error)) from error
+            except (ServerUnreachable, StorageUnavailable, RateLimited, InternalError) as error:
+                if not self._is_claim_alive():
+                    raise AbandonedSegment(str(error)) from error
+            await asyncio.sleep(pause_s * self._entropy.fraction())
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+    async def _give_up(self, checkpoint: AppendCheckpoint) -> CheckpointAnswer:
+        """Hand the run back by taking the slot that the unanswered append wanted: it arrived before, or it never will.
+
+        Only outcomes go along; nothing that was about to start did. Raises LostRun, AbandonedSegment.
+        """
+        outcomes = [record for record in checkpoint.records if isinstance(record, OUTCOMES)]
+        try:
+            answer = await self._api.call(self._checkpoint(outcomes, HandBack()))
+        except (ApiError, ServerUnreachable) as error:
+            raise AbandonedSegment(str(error)) from error
+        if isinstance(answer, Ended):
+            raise HandedBack(f"run {self._run_id} is queued again")
+        return answer
+
+
+def split(records: Sequence[KnownRecord]) -> list[list[KnownRecord]]:
+    """`records` in parts that fit into a checkpoint each, in order."""
+    parts: list[list[KnownRecord]] = []
+    size = MAX_CHECKPOINT_JSON_BYTES
+    for record in records:
+        record_size = len(record.model_dump_json())
+        if size + record_size > MAX_CHECKPOINT_JSON_BYTES:
+            parts.append([])
+            size = 0
+        parts[-1].append(record)
+        size += record_size
+    return parts

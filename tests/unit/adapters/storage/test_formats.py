@@ -1,0 +1,154 @@
+import zlib
+
+import pytest
+
+from aiki_push.adapters.storage.formats import header_item, message_item, read, read_header, read_slot, slot_item
+from aiki_push.adapters.storage.sizes import item_size
+from aiki_push.adapters.storage.table import Item
+from aiki_push.domain.errors import InternalError, UnsupportedVersion
+from aiki_push.domain.inbox import Message
+from aiki_push.domain.log_records import TaskCompleted, UnknownRecord
+from aiki_push.domain.run import Offer
+from aiki_push.domain.values import TimestampMs
+from tests.unit.adapters.storage.test_record_fixtures import HEADER, ITEMS, NEW_RUN, SLOT
+
+ETAG = "e" * 16
+SLOT_ITEM = slot_item("default", HEADER.id, SLOT, ETAG)
+HEADER_ITEM = header_item(NEW_RUN, ETAG, 1)
+
+
+def unpacked(item: Item) -> str:
+    content = item["d"]
+    return zlib.decompress(content).decode() if isinstance(content, bytes) else str(content)
+
+
+def test_a_header_shows_its_status_revision_and_index_keys_beside_its_content() -> None:
+    assert {name: value for name, value in HEADER_ITEM.items() if name != "d"} == {
+        "PK": f"RUN#default#{NEW_RUN.id}",
+        "SK": "H",
+        "v": 1,
+        "etag": ETAG,
+        "status": "queued",
+        "revision": 0,
+        "due": "DUE#0",
+        "due_at": f"001767225600000#RUN#default#{NEW_RUN.id}",
+        "ready": "READY#default#orders#1.0.0#",
+        "ready_at": f"001767225600000#5#{NEW_RUN.id}",
+    }
+
+
+def test_a_parked_run_is_in_the_due_index_only_and_one_that_waits_for_ever_in_none() -> None:
+    assert {"due", "ready"} & header_item(HEADER, ETAG, 1).keys() == {"due"}
+    assert {"due", "ready"} & header_item(HEADER.model_copy(update={"due_at": None}), ETAG, 1).keys() == set()
+
+
+def test_a_slot_is_its_key_an_etag_and_readable_json() -> None:
+    assert SLOT_ITEM.keys() == {"PK", "SK", "v", "etag", "d"}
+    assert str(SLOT_ITEM["d"]).startswith('{"position":3,"records":[{"type":"task_completed",')
+    assert "null" not in str(SLOT_ITEM["d"])
+
+
+def test_an_item_is_compressed_only_above_1024_bytes_and_only_where_that_saves_a_write_unit() -> None:
+    def sized(letters: int) -> Item:
+        record = TaskCompleted(at=TimestampMs(1), task_id="t" * letters, attempt=1, output={"kind": "inline"})
+        return slot_item("default", HEADER.id, SLOT.model_copy(update={"records": (record,)}), ETAG)
+
+    just_fits = 1024 - item_size(sized(1)) + 1
+    assert item_size(sized(just_fits)) == 1024
+    assert isinstance(sized(just_fits)["d"], str)
+    assert isinstance(sized(just_fits + 1)["d"], bytes)
+    assert read(sized(just_fits + 1)) == read_slot(sized(just_fits + 1))
+    incompressible = slot_item("default", HEADER.id, SLOT.model_copy(update={"checkpoint_id": incompressible_text(1000)}), ETAG)
+    assert item_size(incompressible) > 1024
+    assert isinstance(incompressible["d"], str)
+
+
+def incompressible_text(characters: int) -> str:
+    """Letters that zlib cannot shrink by a write unit."""
+    state, letters = 1, []
+    for _ in range(characters):
+        state = state * 6364136223846793005 % 2**64 + 1442695040888963407
+        letters.append(chr(0x100 + state // 2**40 % 0x600))
+    return "".join(letters)
+
+
+def test_a_compressed_item_is_smaller_and_reads_the_same() -> None:
+    large = ITEMS["slot_compressed"]
+    assert isinstance(large, type(SLOT))
+    item = slot_item("default", HEADER.id, large, ETAG)
+    assert isinstance(item["d"], bytes)
+    assert item_size(item) < len(zlib.decompress(item["d"]))
+    assert read_slot(item) == large
+
+
+def test_only_the_header_knows_its_etag_and_no_item_holds_it_twice() -> None:
+    assert read_header(HEADER_ITEM) == NEW_RUN.model_copy(update={"etag": ETAG})
+    assert "etag" not in unpacked(HEADER_ITEM)
+
+
+def test_an_unknown_record_becomes_one_and_survives_being_written_back() -> None:
+    record = '{"type":"teleported","at":5,"to":{"planet":"Mars","via":null},"fuel":3}'
+    item = {**HEADER_ITEM, "d": str(HEADER_ITEM["d"]).replace('"records":[', f'"records":[{record},')}
+    run = read_header(item)
+    unknown, *known = run.tail.records
+    assert isinstance(unknown, UnknownRecord)
+    assert (unknown.type, unknown.at) == ("teleported", 5)
+    assert tuple(known) == NEW_RUN.tail.records
+    assert unpacked(header_item(run, ETAG, 1)) == item["d"]
+
+
+def test_fields_of_a_newer_release_are_ignored() -> None:
+    item = {**SLOT_ITEM, "d": str(SLOT_ITEM["d"]).replace('{"position"', '{"colour":"blue","position"', 1), "w": 1}
+    assert read(item) == SLOT
+
+
+@pytest.mark.parametrize("item", [HEADER_ITEM, SLOT_ITEM], ids=["header", "slot"])
+def test_a_newer_format_is_refused_by_name_with_what_to_do(item: Item) -> None:
+    with pytest.raises(
+        UnsupportedVersion, match=r"RUN#default.*format 2; this one reads format 1. Upgrade this process"
+    ) as refused:
+        read({**item, "v": 2})
+    assert refused.value.fields == {"format": 2}
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"d": "{}"}, "d.position"),
+        ({"d": "not JSON, secret"}, "d"),
+        ({"d": b"not zlib"}, "d"),
+        ({"d": 1}, "d"),
+        ({"d": '{"position":0,"records":["secret"],"revision":0,"at":1}'}, "d.records.0"),
+        ({"v": "1"}, "v"),
+        ({"SK": "X#1"}, "SK"),
+    ],
+)
+def test_an_item_of_another_shape_is_named_with_the_place_and_without_its_values(
+    change: dict[str, str | bytes | int], place: str
+) -> None:
+    with pytest.raises(InternalError, match=f"at {place}") as refused:
+        read({**SLOT_ITEM, **change})
+    assert "secret" not in str(refused.value)
+    assert refused.value.__cause__ is None
+
+
+def test_an_item_without_content_or_version_is_named() -> None:
+    for name in ("d", "v"):
+        with pytest.raises(InternalError, match="RUN#default"):
+            read({key: value for key, value in SLOT_ITEM.items() if key != name})
+
+
+def test_an_error_of_an_offer_is_cut_between_two_characters() -> None:
+    def stored(text: str) -> str | None:
+        run = NEW_RUN.model_copy(update={"offer": Offer(attempts=1, last_error=text)})
+        return read_header(header_item(run, ETAG, 1)).offer.last_error
+
+    assert stored("x" * 200) == "x" * 200
+    assert stored("x" * 201) == "x" * 200
+    assert stored("x" + "é" * 200) == "x" + "é" * 99
+
+
+def test_a_message_reads_as_it_was_written() -> None:
+    message = ITEMS["message_event"]
+    assert isinstance(message, Message)
+    assert read(message_item("default", HEADER.id, message, ETAG)) == message
