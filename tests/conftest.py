@@ -1,7 +1,11 @@
 """Keeps every test away from the AWS account and the settings of whoever runs it."""
 
+import asyncio
+import inspect
 import os
 from importlib.util import find_spec
+
+import pytest
 
 for name in [name for name in os.environ if name.startswith(("AIKI_", "AWS_"))]:
     del os.environ[name]
@@ -13,3 +17,13 @@ if find_spec("hypothesis"):  # not installed where only the event loop is tested
 
     settings.register_profile("untimed", deadline=None)
     settings.load_profile("untimed")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run `async def` tests on an event loop of their own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    asyncio.run(pyfuncitem.obj(**arguments))
+    return True

@@ -43,6 +43,9 @@ class TaskInfo:
         return f"{self.run_id}-{self.task_id}"
 
 
+SMALL_TEXT = MAX_VALUE_BYTES // 8
+"""Characters that fit whatever they are: an escape is six bytes."""
+
 current_task: contextvars.ContextVar[TaskInfo] = contextvars.ContextVar("aiki_push.current_task")
 
 
@@ -66,6 +69,8 @@ class Task(Generic[P, O]):
         self.name = name
         self.handler = handler
         self._input_type = input_type
+        self._inputs = 0 if input_type is None else 1
+        self._is_coroutine = inspect.iscoroutinefunction(handler)
         self._output_type = output_type
         self._retry = retry
         self._interrupted: Interrupted = interrupted
@@ -86,12 +91,13 @@ class Task(Generic[P, O]):
             raise
 
     def _call(self, *args: Any, **kwargs: Any) -> TaskCall:
-        if self._input_type is None:
+        if len(args) != self._inputs or kwargs:
             inspect.signature(self.handler).bind(*args, **kwargs)
+            raise TypeError(f"{self.name}: the input is given by position")
+        if self._input_type is None:
             return self._task_call(None, NO_INPUT_HASH, self.handler)
-        (given,) = inspect.signature(self.handler).bind(*args, **kwargs).args
         at = f"{self.name}: input"
-        encoded, value = self._input_type.round_trip(given, at=at)
+        encoded, value = self._input_type.round_trip(args[0], at=at)
         check_size(encoded, at=at)
         digest = input_hash(self._input_type.key_value(value, at=at))
         return self._task_call(Inline(value=encoded), digest, lambda: self.handler(value))
@@ -101,7 +107,7 @@ class Task(Generic[P, O]):
             name=self.name,
             input=given,
             input_hash=digest,
-            is_coroutine=inspect.iscoroutinefunction(self.handler),
+            is_coroutine=self._is_coroutine,
             invoke=invoke,
             encode=self._encode,
             retry=self._retry,
@@ -163,6 +169,8 @@ def task(
 
 def check_size(value: Json, *, at: str) -> None:
     """Raises PayloadTooLarge, naming the place, for JSON that the server would refuse."""
+    if value is None or isinstance(value, int | float) or (isinstance(value, str) and len(value) < SMALL_TEXT):
+        return
     size = len(compact_json(value).encode())
     if size > MAX_VALUE_BYTES:
         raise PayloadTooLarge(f"{at} has {size} bytes of JSON; the limit is {MAX_VALUE_BYTES}", field=at, size=size, limit=MAX_VALUE_BYTES)

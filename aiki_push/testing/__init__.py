@@ -5,6 +5,8 @@ Nothing here needs AWS, a network or a clock.
 
 from aiki_push.testing.clocks import FAKE_NOW, FakeClock
 from aiki_push.testing.entropy import SequentialEntropy
+from aiki_push.testing.faulty_api import FaultyApi
+from aiki_push.testing.recorders import RecordingPublisher, RecordingWakeups
 from aiki_push.testing.tables import CountingTable, Counts, FaultyTable
 
 __all__ = [
@@ -12,6 +14,9 @@ __all__ = [
     "Counts",
     "CountingTable",
     "FakeClock",
+    "FaultyApi",
     "FaultyTable",
+    "RecordingPublisher",
+    "RecordingWakeups",
     "SequentialEntropy",
 ]

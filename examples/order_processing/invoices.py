@@ -1,10 +1,12 @@
 """Invoices: one text file for each order, complete or not there at all."""
 
-import os
+import re
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import TemporaryDirectory
 
 from examples.order_processing.orders import Order, money
+
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def invoice_text(order: Order) -> str:
@@ -25,13 +27,12 @@ def write_invoice_file(folder: Path, order: Order) -> str:
     """Write the invoice and return its file's name in `folder`. Writing it again, even at the same time, changes nothing."""
     name = f"{order.order_id}.txt"
     folder.mkdir(parents=True, exist_ok=True)
-    with NamedTemporaryFile("w", dir=folder, prefix=f".{name}.", delete=False, encoding="utf-8", newline="\n") as draft:
-        draft.write(invoice_text(order))
-        draft.flush()
-        os.fsync(draft.fileno())
-    Path(draft.name).replace(folder / name)
+    with TemporaryDirectory(dir=folder, prefix=".") as drafts:
+        draft = Path(drafts, name)
+        draft.write_text(invoice_text(order), "utf-8", newline="\n")
+        draft.replace(folder / name)
     return name
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join(_CONTROLS.sub(" ", text).split())

@@ -1,9 +1,10 @@
 """Orders, and what can become of them. Every amount is in minor units (cents, yen, fils) of the order's currency."""
 
 from decimal import Decimal
+from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, TypeAdapter
 
 MAX_AMOUNT = 2**53 - 1
 """The largest whole number that every JSON parser reads exactly (RFC 8259, section 6)."""
@@ -95,6 +96,14 @@ class InReview(BaseModel, frozen=True):
 
 
 Outcome: TypeAlias = Annotated[Fulfilled | Rejected | InReview, Field(discriminator="outcome")]
+
+ORDERS_FILE = Path(__file__).with_name("orders.json")
+
+
+def read_orders(file: Path = ORDERS_FILE) -> list[Order]:
+    """The orders in a JSON file. Raises pydantic.ValidationError, naming each field at fault."""
+    return TypeAdapter(list[Order]).validate_json(file.read_bytes())
+
 
 _DECIMALS: dict[Currency, int] = {"EUR": 2, "USD": 2, "JPY": 0, "KWD": 3}
 

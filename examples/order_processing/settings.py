@@ -1,11 +1,13 @@
-"""What the example's tasks read from their environment, at each call."""
+"""What the example reads from its environment. A function looks when it is called, and raises SettingsError for a wrong value."""
 
 import os
 from pathlib import Path
 
+from aiki_push.errors import SettingsError
+
 
 def effects_folder() -> Path:
-    """Where tasks leave their effects: ORDERS_FOLDER, by default `.aiki/orders` below the current folder."""
+    """ORDERS_FOLDER: where tasks leave their effects; by default `.aiki/orders` below the current folder."""
     return Path(os.environ.get("ORDERS_FOLDER") or ".aiki/orders")
 
 
@@ -15,10 +17,26 @@ def ledger_file() -> Path:
 
 
 def invoices_folder() -> Path:
-    """One file for each invoice."""
+    """A file for each invoice."""
     return effects_folder() / "invoices"
 
 
 def work_s() -> float:
-    """How long each task pretends to work, in seconds: ORDERS_WORK_MS milliseconds, by default 20."""
-    return float(os.environ.get("ORDERS_WORK_MS") or 20) / 1_000
+    """ORDERS_WORK_MS, by default 20: how long each task pretends to work. Here it is in seconds."""
+    return whole_number("ORDERS_WORK_MS", default=20, at_most=600_000) / 1_000
+
+
+def text(name: str) -> str:
+    """A variable that must be there."""
+    value = os.environ.get(name, "").strip()
+    if not value:
+        raise SettingsError(f"{name} is missing")
+    return value
+
+
+def whole_number(name: str, *, default: int, at_most: int) -> int:
+    """A variable that is a number from 0 on."""
+    value = os.environ.get(name) or str(default)
+    if not (value.isascii() and value.isdecimal() and int(value) <= at_most):
+        raise SettingsError(f"{name} is {value!r}; it should be a whole number from 0 to {at_most}")
+    return int(value)

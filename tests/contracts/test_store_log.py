@@ -42,6 +42,14 @@ def test_slots_come_back_in_order_whatever_their_order_of_writing(store: SingleT
     assert store.last_slot("default", RUN) == slots[-1]
 
 
+@pytest.mark.parametrize("after", [1, 99_999_998, 99_999_999, 10**11])
+def test_nothing_follows_the_last_slot_and_the_last_message(store: SingleTableStore, after: int) -> None:
+    append(store, task_slot(0), task_slot(1))
+    store.commit(PutMessage("default", RUN, event(1)))
+    assert store.log("default", RUN, after=after, max_bytes=ALL) == LogPage((), is_last=True)
+    assert store.inbox("default", RUN, after=after) == ()
+
+
 def test_a_taken_position_is_refused_with_the_slot_that_has_it(store: SingleTableStore) -> None:
     append(store, task_slot(3, output="first"))
     second = PutSlot("default", RUN, task_slot(3, output="second"))

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Ways to offer ready runs to executors."""

@@ -1,30 +1,18 @@
 """Offering runs by signed HTTP requests to registered endpoints."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TypeAlias
-from urllib.parse import urlsplit
 
-import httpx
-
-from aiki_push.adapters.delivery.private_addresses import Resolve, private_address, resolve_host
-from aiki_push.adapters.delivery.push_answers import GATEWAY_TIMEOUT_MS, read_answer
-from aiki_push.domain.endpoints import Endpoint, check_url, serving
-from aiki_push.domain.errors import AikiError, InvalidRequest, SettingsError
-from aiki_push.domain.push_message import PushData, encode_push, webhook_id
+from aiki_push.adapters.delivery.private_addresses import Resolve, resolve_host
+from aiki_push.adapters.delivery.signed_post import Progress, SignedPost, Unreachable
+from aiki_push.domain.endpoints import Endpoint, serving
 from aiki_push.ports.clock import Clock
 from aiki_push.ports.entropy import Entropy
-from aiki_push.ports.publisher import Declined, Failed, Outcome, Published, ReadyRun
-from aiki_push.ports.signing import KeyRing, signed_headers
-
-MAX_ANSWER_BYTES = 4_096
-"""How much of an answer's body is read, and thrown away, so that the connection can be used again. More ends the connection."""
-
-IDLE_S = 4
-"""Idle connections are dropped before servers drop them (uvicorn and Node after 5 s), so that a push rarely meets a closed one."""
+from aiki_push.ports.publisher import Declined, Failed, Outcome, ReadyRun
+from aiki_push.ports.signing import KeyRing
 
 EndpointsOf: TypeAlias = Callable[[str], Sequence[Endpoint]]
 """The endpoints registered in a namespace."""
@@ -32,41 +20,29 @@ EndpointsOf: TypeAlias = Callable[[str], Sequence[Endpoint]]
 _log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Push:
-    """One run on its way. `is_sent` is True once an endpoint has been sent the whole request and has not declined."""
+    """A run, and the endpoints to try in turn until `deadline_ms` (monotonic)."""
 
     run: ReadyRun
     endpoints: Sequence[Endpoint]
     deadline_ms: float
-    is_sent: bool = False
-
-    def sending(self, body: bytes) -> Iterator[bytes]:
-        yield body
-        self.is_sent = True
-
-
-@dataclass(frozen=True, slots=True)
-class _Unreachable:
-    """Nothing was sent, so another endpoint may be tried at once."""
-
-    reason: str
+    progress: Progress
 
 
 class HttpPushPublisher:
     """A Publisher that sends each run to one of the endpoints that serve it, beginning with a random one.
 
-    An endpoint that declines the run or cannot be connected to is passed over for the next, so that a dead process delays
-    nothing. The first other answer is the outcome. After the last endpoint the outcome is `Declined` where all of them
-    declined, else the failure to connect to the last one that could not be reached.
+    An endpoint that declines the run, or cannot be connected to, is passed over for the next at once, so that a dead process
+    delays nothing. Any other answer is the outcome. After the last endpoint the outcome is `Declined` where all of them
+    declined, else the failure of the last one that could not be connected to.
 
-    A push takes at most `push_timeout_ms`, over all its endpoints. A request that was sent and not answered by then counts as
-    published: the endpoint may be executing the run, and the claim will tell. At most `concurrency` pushes are on their way
-    at a time. Each request carries a signature and nothing else that an endpoint could use against the server: no
-    credentials, no cookies. Proxies of the environment are not used.
+    A run takes at most `push_timeout_ms`, over all its endpoints. A request that was sent and not answered by then counts as
+    published: the endpoint may be executing the run, and the claim will tell. At most `concurrency` requests are on their
+    way at a time; one whose answer dribbles in keeps its place until the answer is complete.
 
-    `allow_private_addresses` is for local use: it allows http to loopback addresses, and hosts that are not on the public
-    internet. `resolve` says which addresses a host has; it is asked at every push.
+    `allow_private_addresses` is for local use: it allows hosts that are not on the public internet, and http to loopback
+    addresses. `resolve` says which addresses a host has; without the permission it is asked at every push.
     """
 
     def __init__(
@@ -82,69 +58,58 @@ class HttpPushPublisher:
         resolve: Resolve = resolve_host,
     ) -> None:
         self._endpoints = endpoints
-        self._keys = keys
         self._clock = clock
         self._entropy = entropy
         self._push_timeout_ms = push_timeout_ms
-        self._allow_private_addresses = allow_private_addresses
-        self._resolve = resolve
         self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="aiki-push")
-        self._http = httpx.Client(
-            headers={"content-type": "application/json", "accept": "application/json", "user-agent": "aiki-push"},
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-            limits=httpx.Limits(max_connections=concurrency, max_keepalive_connections=concurrency, keepalive_expiry=IDLE_S),
-            trust_env=False,
+        self._post = SignedPost(
+            keys, clock, connections=concurrency, resolve=resolve, allow_private_addresses=allow_private_addresses
         )
 
     def publish(self, runs: Sequence[ReadyRun]) -> Sequence[Outcome]:
-        """As `aiki_push.ports.publisher.Publisher`; takes at most `push_timeout_ms` beside listing the endpoints."""
-        listed = {namespace: self._list(namespace) for namespace in {run.namespace for run in runs}}
+        """As `aiki_push.ports.publisher.Publisher`. Raises what listing the endpoints raises, and then nothing was sent."""
+        listed = {namespace: self._endpoints(namespace) for namespace in {run.namespace for run in runs}}
         deadline_ms = self._clock.monotonic_ms() + self._push_timeout_ms
-        pushes = [self._push(run, listed[run.namespace], deadline_ms) for run in runs]
-        started = [push if isinstance(push, Declined | Failed) else (push, self._threads.submit(self._offer, push)) for push in pushes]
-        wait([one[1] for one in started if isinstance(one, tuple)], timeout=self._push_timeout_ms / 1_000)
-        return [self._outcome(*one) if isinstance(one, tuple) else one for one in started]
+        no_answer = Failed(f"no endpoint could be connected to in {self._push_timeout_ms} ms")
+        pushes = [_Push(run, self._in_turn(run, listed[run.namespace]), deadline_ms, Progress(no_answer)) for run in runs]
+        offers = [self._threads.submit(self._offer, push) for push in pushes]
+        wait(offers, timeout=self._push_timeout_ms / 1_000)
+        return [self._outcome(push, offer) for push, offer in zip(pushes, offers, strict=True)]
 
     def close(self) -> None:
-        """Wait for the pushes on their way, which takes at most about `push_timeout_ms`, and close all connections."""
+        """Wait for the requests on their way, and close all connections."""
         self._threads.shutdown(wait=True, cancel_futures=True)
-        self._http.close()
+        self._post.close()
 
-    def _list(self, namespace: str) -> Sequence[Endpoint] | Failed:
-        try:
-            return self._endpoints(namespace)
-        except AikiError as error:
-            return Failed(f"the endpoints could not be listed: {error}")
-
-    def _push(self, run: ReadyRun, listed: Sequence[Endpoint] | Failed, deadline_ms: float) -> _Push | Declined | Failed:
-        if isinstance(listed, Failed):
-            return listed
+    def _in_turn(self, run: ReadyRun, listed: Sequence[Endpoint]) -> Sequence[Endpoint]:
         endpoints = serving(listed, run.workflow, run.version, run.pool)
-        if not endpoints:
-            return Declined(has_route=False)
         first = int(self._entropy.fraction() * len(endpoints))
-        return _Push(run, endpoints[first:] + endpoints[:first], deadline_ms)
-
-    def _outcome(self, push: _Push, offered: "Future[Outcome]") -> Outcome:
-        if offered.done():
-            error = offered.exception()
-            if error is None:
-                return offered.result()
-            _log.error("pushing run %s failed unexpectedly", push.run.run_id, exc_info=error)
-            return Failed(f"the push failed unexpectedly ({type(error).__name__}); the server's log has more")
-        if offered.cancel():
-            return Failed("too many pushes are on their way; none was free in time")
-        return Published() if push.is_sent else Failed(f"no endpoint could be connected to within {self._push_timeout_ms} ms")
+        return endpoints[first:] + endpoints[:first]
 
     def _offer(self, push: _Push) -> Outcome:
-        outcome: Outcome = Declined()
+        outcome: Outcome = Declined(has_route=bool(push.endpoints))
         for endpoint in push.endpoints:
             left_ms = push.deadline_ms - self._clock.monotonic_ms()
             if left_ms <= 0:
                 break
-            answer = self._send(push, endpoint, left_ms)
-            if isinstance(answer, _Unreachable):
-                outcome = Failed(f"endpoint {endpoint.id} {answer.reason}")
-            elif not isinstance(answer, Declined):
-                return Failed(f"endpoint {endpoint.id} {answer.error}") if isinstance(answer, Failed) else answer
+            answer = self._post.send(push.run, endpoint, left_ms, push.progress)
+            match answer:
+                case Declined():
+                    continue
+                case Unreachable(error=error):
+                    outcome = Failed(error)
+                case _:
+                    return answer
         return outcome
+
+    def _outcome(self, push: _Push, offer: "Future[Outcome]") -> Outcome:
+        """What the offer brought, or what is known of it when the time is over."""
+        if offer.cancel():
+            return Failed("too many pushes are on their way; the next offer may find a free place")
+        if not offer.done():
+            return push.progress.so_far
+        error = offer.exception()
+        if error is None:
+            return offer.result()
+        _log.error("pushing run %s failed unexpectedly", push.run.run_id, exc_info=error)
+        return Failed(f"the push failed unexpectedly ({type(error).__name__}); the server's log says more")

@@ -15,7 +15,7 @@ def resolve_host(host: str) -> Sequence[str]:
 
 
 def private_address(host: str, resolve: Resolve) -> str | None:
-    """The first address of `host` that is not public: loopback, link-local, private, shared, reserved or multicast; None if all are.
+    """The first address of `host` that is not public (but loopback, link-local, private, shared, reserved, multicast), if any.
 
     The connection resolves `host` again, and a name that answers otherwise then gains nothing: pushes go by https wherever
     this matters, and the private host would have to show a certificate for that name.

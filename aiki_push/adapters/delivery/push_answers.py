@@ -15,6 +15,9 @@ DEFERRAL_MIN_MS, DEFERRAL_MAX_MS = 1_000, 300_000
 GATEWAY_TIMEOUT_MS = 28_000
 """API Gateway ends a request after 29 to 30 s with an error of its own, while the Lambda behind it runs on."""
 
+KEY_PROBLEMS = (401, 403)
+"""The endpoint, or a gateway before it, does not trust the signature. Nothing but new settings will help."""
+
 
 def read_answer(status: int, retry_after: str | None, run: ReadyRun, now: TimestampMs, elapsed_ms: float) -> Outcome:
     """The outcome of a push that was answered by `status` after `elapsed_ms`; a failure says so without naming the endpoint."""
@@ -26,8 +29,10 @@ def read_answer(status: int, retry_after: str | None, run: ReadyRun, now: Timest
         return Declined()
     if status in (429, 503):
         return Deferred(TimestampMs(now + _deferral_ms(retry_after, run, now)))
-    if status in (401, 403):
-        return Failed(f"refused the signature ({status}): compare the keys it trusts, its audience and its clock with the server's")
+    if status in KEY_PROBLEMS:
+        return Failed(
+            f"refused the signature ({status}): compare the keys it trusts, its audience and its clock with the server's"
+        )
     if 300 <= status < 400:
         return Failed(f"answered {status}; redirects are not followed, register the address itself")
     return Failed(f"answered {status}")

@@ -2,9 +2,9 @@
 
 import logging
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from urllib.parse import urlsplit
 
 import httpx
 
@@ -21,28 +21,28 @@ MAX_ANSWER_BYTES = 4_096
 """How much of an answer's body is read, and thrown away, so that the connection can be used again. More ends the connection."""
 
 IDLE_S = 4
-"""Idle connections are dropped before servers drop them (uvicorn and Node after 5 s), so that a push rarely meets a closed one."""
+"""Idle connections are dropped before servers drop them (uvicorn and Node after 5 s): a push rarely meets a closed one."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:
-    """Nothing was sent; `reason` says why, to be read after the endpoint's name."""
+    """Nothing was sent; `error` is one readable line that says why."""
 
-    reason: str
+    error: str
 
 
 @dataclass(slots=True)
 class Progress:
-    """Whether a whole request is on its way and not answered yet; to be looked at by whoever stops waiting for the answer."""
+    """`so_far` is what an offer comes to for whoever does not wait any longer."""
 
-    is_sent: bool = False
+    so_far: Outcome
 
     def sending(self, body: bytes) -> Iterator[bytes]:
-        """`body` in one piece, noting when it has been sent."""
+        """`body` in one piece; once that has been sent, the offer counts as published."""
         yield body
-        self.is_sent = True
+        self.so_far = Published()
 
 
 class SignedPost:
@@ -64,13 +64,13 @@ class SignedPost:
         )
 
     def send(self, run: ReadyRun, endpoint: Endpoint, timeout_ms: float, progress: Progress) -> Outcome | Unreachable:
-        """What came of offering `run` to `endpoint`; a failure's error is to be read after the endpoint's name.
+        """What came of offering `run` to `endpoint`.
 
         Connecting may take half of `timeout_ms`, each later wait all of it.
         """
         refusal = self._refusal(endpoint)
         if refusal is not None:
-            return Unreachable(refusal)
+            return Unreachable(f"endpoint {endpoint.id} {refusal}")
         now = self._clock.now()
         body = encode_push(_data(run, endpoint), now)
         try:
@@ -78,8 +78,13 @@ class SignedPost:
             headers = signed_headers(signer, webhook_id(run.run_id, run.revision, run.offer), now // 1_000, body)
         except SettingsError as error:
             _log.error("the push to endpoint %s could not be signed: %s", endpoint.id, error)
-            return Failed("cannot be sent a signed push; the server's log says what is wrong with the keys")
-        return self._post(run, endpoint, headers | {"content-length": str(len(body))}, body, timeout_ms, progress)
+            return Failed(
+                f"the push to endpoint {endpoint.id} could not be signed; the server's log says what is wrong with the keys"
+            )
+        headers["content-length"] = str(len(body))
+        timeout = httpx.Timeout(timeout_ms / 1_000, connect=timeout_ms / 2_000)
+        request = self._http.build_request("POST", endpoint.url, content=progress.sending(body), headers=headers, timeout=timeout)
+        return self._exchange(run, endpoint, request, progress)
 
     def close(self) -> None:
         """Close all connections."""
@@ -88,39 +93,38 @@ class SignedPost:
     def _refusal(self, endpoint: Endpoint) -> str | None:
         try:
             check_url(endpoint.url, allow_loopback_http=self._allow_private_addresses)
-            if self._allow_private_addresses:
-                return None
-            found = private_address(urlsplit(endpoint.url).hostname or "", self._resolve)
-        except InvalidRequest as error:
+            # As the connection reads the address: a second parser might see another host in it.
+            host = httpx.URL(endpoint.url).raw_host.decode("ascii")
+            found = None if self._allow_private_addresses else private_address(host, self._resolve)
+        except (InvalidRequest, httpx.InvalidURL) as error:
             return f"cannot be pushed to: {error}"
         except (OSError, UnicodeError) as error:
             return f"has a host that cannot be resolved: {error}"
         return f"has the address {found}, which is not public; the server's settings do not allow that" if found else None
 
-    def _post(
-        self, run: ReadyRun, endpoint: Endpoint, headers: dict[str, str], body: bytes, timeout_ms: float, progress: Progress
-    ) -> Outcome | Unreachable:
-        progress.is_sent = False
+    def _exchange(self, run: ReadyRun, endpoint: Endpoint, request: httpx.Request, progress: Progress) -> Outcome | Unreachable:
         started_ms = self._clock.monotonic_ms()
-        timeout = httpx.Timeout(timeout_ms / 1_000, connect=timeout_ms / 2_000)
         try:
-            with self._http.stream("POST", endpoint.url, content=progress.sending(body), headers=headers, timeout=timeout) as answer:
+            answer = self._http.send(request, stream=True)
+            with closing(answer):
+                outcome = self._read(run, endpoint, answer, self._clock.monotonic_ms() - started_ms)
+                progress.so_far = outcome
                 _drain(answer)
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.InvalidURL, UnicodeError) as error:
-            return Unreachable(f"cannot be connected to: {error or type(error).__name__}")
+        except (httpx.ConnectError, httpx.ConnectTimeout, UnicodeError) as error:
+            return Unreachable(f"endpoint {endpoint.id} cannot be connected to: {error or type(error).__name__}")
         except httpx.TransportError as error:
-            is_timeout = isinstance(error, httpx.TimeoutException) or self._elapsed_ms(started_ms) >= GATEWAY_TIMEOUT_MS
-            if is_timeout and progress.is_sent:
-                return Published()
-            return Failed(f"ended the connection without a whole answer ({type(error).__name__})")
-        progress.is_sent = False
-        if answer.status_code in KEY_PROBLEMS:
-            _log.error("endpoint %s refused the signature (%d): this is a problem of keys", endpoint.id, answer.status_code)
-        retry_after = answer.headers.get("retry-after")
-        return read_answer(answer.status_code, retry_after, run, self._clock.now(), self._elapsed_ms(started_ms))
+            is_late = self._clock.monotonic_ms() - started_ms >= GATEWAY_TIMEOUT_MS
+            if isinstance(error, httpx.TimeoutException) or is_late:
+                return progress.so_far
+            return Failed(f"endpoint {endpoint.id} ended the connection without a whole answer ({type(error).__name__})")
+        return outcome
 
-    def _elapsed_ms(self, started_ms: float) -> float:
-        return self._clock.monotonic_ms() - started_ms
+    def _read(self, run: ReadyRun, endpoint: Endpoint, answer: httpx.Response, elapsed_ms: float) -> Outcome:
+        status = answer.status_code
+        if status in KEY_PROBLEMS:
+            _log.error("endpoint %s refused the signature (%d): this is a problem of keys", endpoint.id, status)
+        outcome = read_answer(status, answer.headers.get("retry-after"), run, self._clock.now(), elapsed_ms)
+        return Failed(f"endpoint {endpoint.id} {outcome.error}") if isinstance(outcome, Failed) else outcome
 
 
 def _data(run: ReadyRun, endpoint: Endpoint) -> PushData:
@@ -136,12 +140,9 @@ def _data(run: ReadyRun, endpoint: Endpoint) -> PushData:
 
 
 def _drain(answer: httpx.Response) -> None:
-    """Read a short body to its end. Raises TransportError: the connection ended before it; a slow one is left unread."""
+    """Read a short body to its end, and throw it away. Raises TransportError: the connection ended before it, or the time did."""
     size = 0
-    try:
-        for piece in answer.iter_raw():
-            size += len(piece)
-            if size > MAX_ANSWER_BYTES:
-                return
-    except httpx.TimeoutException:
-        return
+    for piece in answer.iter_raw():
+        size += len(piece)
+        if size > MAX_ANSWER_BYTES:
+            return

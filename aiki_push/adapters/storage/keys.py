@@ -38,6 +38,10 @@ def _unpart(text: str) -> str:
     return text.replace("%23", "#").replace("%25", "%")
 
 
+def _next(number: int) -> str:
+    return f"{min(number + 1, _LAST_NUMBER):08d}"
+
+
 def run_partition(namespace: str, run_id: str) -> str:
     """Where everything of one run lies."""
     return f"RUN#{_part(namespace)}#{_part(run_id)}"
@@ -75,7 +79,7 @@ def contents(namespace: str, run_id: str) -> Query:
 
 def slots(namespace: str, run_id: str, *, after: int) -> Query:
     """Log slots at positions greater than `after`, in order."""
-    return Query(run_partition(namespace, run_id), f"L#{after + 1:08d}", f"L#{_LAST_NUMBER}")
+    return Query(run_partition(namespace, run_id), f"L#{_next(after)}", f"L#{_LAST_NUMBER}")
 
 
 def last_slot(namespace: str, run_id: str) -> Query:
@@ -85,7 +89,7 @@ def last_slot(namespace: str, run_id: str) -> Query:
 
 def messages(namespace: str, run_id: str, *, after: int) -> Query:
     """Messages with a number greater than `after`, in order."""
-    return Query(run_partition(namespace, run_id), f"I#{after + 1:08d}", f"I#{_LAST_NUMBER}")
+    return Query(run_partition(namespace, run_id), f"I#{_next(after)}", f"I#{_LAST_NUMBER}")
 
 
 def endpoints(namespace: str) -> Query:

@@ -39,7 +39,7 @@ class EmbeddedApi:
         return await asyncio.get_running_loop().run_in_executor(threads, self._perform, operation)
 
     async def close(self) -> None:
-        """Refuse later calls, drop those that have not begun. The others end in their own time; only the process waits for them."""
+        """Refuse later calls and drop those not begun. The others end in their own time; only the process waits for them."""
         self._is_closed = True
         for threads in (self._threads, self._waiting):
             if threads is not None:

@@ -50,7 +50,9 @@ class Wire:
     def handle(self, request: HttpRequest) -> HttpResponse:
         """The answer to `request`: an operation's, or a problem document. Raises nothing."""
         if not self._places.acquire(blocking=False):
-            return problem_response(RateLimited(f"{self.max_concurrent_requests} requests are in progress: retry after a moment"))
+            return problem_response(
+                RateLimited(f"the server takes {self.max_concurrent_requests} at a time: retry after a moment")
+            )
         try:
             return self._answer(request)
         finally:

@@ -5,25 +5,12 @@ from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from aiki_push.domain.errors import Dropped
 from aiki_push.sdk.replay.outside_world import OutsideWorld, is_user_code, place_of
 
 T = TypeVar("T")
-
-MAX_CLOSING_ROUNDS = 1000
-"""How often a branch is told to end. Each await in a `finally` or in the exit of a context manager takes one round."""
-
-_refused_to_end: list[object] = []
-"""Coroutines that swallowed every `Dropped`. Kept for the life of the process: Python would complain aloud where it frees one."""
-
-
-class Throwable(Protocol):
-    """What can be told to end: a coroutine, or one step of an async generator."""
-
-    def throw(self, error: BaseException, /) -> object:
-        """Raise `error` where it waits; a return means that it waits again."""
 
 
 @dataclass(slots=True)
@@ -46,23 +33,26 @@ class Lineage:
 
 
 class BranchBody:
-    """A coroutine as its task sees it, so that the loop can end it by `Dropped` in place of whatever its task would give it.
+    """A coroutine as its task sees it, so that the loop can end it by `Dropped` in place of whatever the task would give it.
 
-    The task calls `send` and `throw`. `send` is the coroutine's own method: a step costs nothing extra.
+    `send` is the coroutine's own method: a step costs nothing extra.
     """
 
-    __slots__ = ("_loop", "coroutine", "send", "throw")
+    __slots__ = ("_is_dropped", "_loop", "coroutine", "has_ended", "send")
 
     send: Callable[[None], object]
-    throw: Callable[[BaseException], object]
 
     def __init__(self, coroutine: Coroutine[Any, Any, object], loop: OutsideWorld) -> None:
         self._loop = loop
+        self._is_dropped = False
         self.coroutine = coroutine
+        self.has_ended = False
         self.send = coroutine.send
-        self.throw = self._throw
 
-    def _throw(self, error: BaseException) -> object:
+    def throw(self, error: BaseException) -> object:
+        """Raise the error in the coroutine; as `NotDurable` what asyncio says about a future of another event loop."""
+        if self._is_dropped:
+            return self.send(None)
         if type(error) is RuntimeError and "attached to a different loop" in str(error):
             error = self._loop.violate(
                 f"Branch {self._loop.branch} awaits something of another event loop ({stand(self.coroutine)}), "
@@ -80,16 +70,28 @@ class BranchBody:
     def __getattr__(self, name: str) -> object:
         return getattr(self.coroutine, name)
 
-    def end_at_next_step(self) -> None:
-        """From now on a step of the task ends the coroutine and leaves the task pending; one more step ends the task."""
-        self.send = self.throw = self._end_coroutine
+    def drop(self) -> None:
+        """From now on each step of the task raises `Dropped` in the coroutine and leaves the task pending, until `has_ended`."""
+        self._is_dropped = True
+        self.send = self._drop
 
-    def _end_coroutine(self, _: object) -> None:
-        end(self.coroutine)
-        self.send = self.throw = self._end_task
+    def finish(self) -> None:
+        """From now on the coroutine is left alone, and a step of the task ends the task."""
+        self._is_dropped = self.has_ended = True
+        self.send = _end_task
 
-    def _end_task(self, _: object) -> None:
-        raise StopIteration
+    def _drop(self, _: None) -> object:
+        try:
+            return self.coroutine.throw(Dropped("The workflow is being dropped: its run goes on elsewhere or later."))
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # noqa: BLE001 - user code that is being closed may raise anything, and nobody is left to hear it
+            self.finish()
+            return None
+
+
+def _end_task(_: None) -> object:
+    raise StopIteration
 
 
 class Branch(asyncio.Task[T]):
@@ -110,18 +112,6 @@ class Branch(asyncio.Task[T]):
     def get_coro(self) -> Coroutine[Any, Any, T]:
         """The coroutine that this branch runs."""
         return cast(Coroutine[Any, Any, T], self.body.coroutine)
-
-
-def end(coroutine: Throwable) -> None:
-    """Raise `Dropped` in `coroutine` until it ends, whatever it raises; after too many rounds it is abandoned."""
-    for _ in range(MAX_CLOSING_ROUNDS):
-        try:
-            coroutine.throw(Dropped("The workflow is being dropped: its run goes on elsewhere or later."))
-        except KeyboardInterrupt:
-            raise
-        except BaseException:  # noqa: BLE001 - user code that is being closed may raise anything, and nobody is left to hear it
-            return
-    _refused_to_end.append(coroutine)
 
 
 def stand(coroutine: object) -> str:

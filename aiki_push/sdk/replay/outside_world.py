@@ -2,7 +2,6 @@
 
 import asyncio
 import inspect
-from collections.abc import Callable
 from pathlib import PurePath
 from types import FrameType
 from typing import Any
@@ -10,20 +9,21 @@ from typing import Any
 from aiki_push.domain.errors import NotDurable
 
 MAX_REFUSALS = 100
-"""After so many refusals a call gives a future that never ends, so that a loop which swallows every error stands still, not spins."""
+"""After so many refusals a call gives a future that never ends, so that a loop which swallows every error stands still."""
 
 
-def _refused(name: str) -> Callable[..., Any]:
+def _refused(name: str) -> Any:  # fits the type of every method
     """The method `name` of an event loop, refusing every call."""
 
     def method(self: "OutsideWorld", *_: object, **__: object) -> asyncio.Future[Any]:
-        return self.refuse(f"loop.{name}()")
+        asyncio_function = _caller()[0]
+        return self.refuse(f"asyncio.{asyncio_function}()" if asyncio_function else f"loop.{name}()")
 
     return method
 
 
 class OutsideWorld(asyncio.AbstractEventLoop):
-    """The part of the event loop's interface that reaches outside: each method refuses, from whatever thread it is called."""
+    """The part of an event loop's interface that workflows do not have: each method refuses, called from any thread."""
 
     violation: NotDurable | None
     """The first refused use of the outside world. It decides the segment even where user code caught the error."""
@@ -49,7 +49,7 @@ class OutsideWorld(asyncio.AbstractEventLoop):
         """
         self._refusals += 1
         if not self.dropping:
-            call, place = _blame(inspect.currentframe(), call)
+            place = _caller()[1]
             error = self.violate(f"{call} was used in a workflow ({place}, branch {self.branch}). {fix}")
             if self._refusals <= MAX_REFUSALS:
                 raise error
@@ -61,6 +61,18 @@ class OutsideWorld(asyncio.AbstractEventLoop):
         if self.violation is None and not self.dropping:
             self.violation = error
         return error
+
+    def get_debug(self) -> bool:
+        """Always False: the debug mode of asyncio measures and prints."""
+        return False
+
+    def is_running(self) -> bool:
+        """Whether a step runs in this thread."""
+        return asyncio._get_running_loop() is self
+
+    def is_closed(self) -> bool:
+        """Whether the workflow was dropped."""
+        return self.dropping
 
     call_soon_threadsafe = _refused("call_soon_threadsafe")
     run_in_executor = _refused("run_in_executor")
@@ -122,10 +134,11 @@ def place_of(frame: FrameType) -> str:
     return f"{PurePath(frame.f_code.co_filename).name}:{frame.f_lineno}"
 
 
-def _blame(frame: FrameType | None, call: str) -> tuple[str, str]:
-    """What user code called, a function of asyncio or else `call`, and the place of that call."""
+def _caller() -> tuple[str | None, str]:
+    """The function of asyncio that user code called to get here, if it is one, and the place of that call."""
+    function, frame = None, inspect.currentframe()
     while frame is not None and not is_user_code(frame):
         if str(frame.f_globals["__name__"]).startswith("asyncio."):
-            call = f"asyncio.{frame.f_code.co_name}()"
+            function = frame.f_code.co_name
         frame = frame.f_back
-    return call, place_of(frame) if frame else "outside Python code"
+    return function, place_of(frame) if frame else "outside Python code"

@@ -1,4 +1,4 @@
-"""Futures that sets iterate in the same order on every replay, and the refusal of those whose order is that of memory addresses."""
+"""Futures that sets iterate in the same order on every replay, and the refusal of those that they do not."""
 
 import asyncio
 from types import FrameType
@@ -29,17 +29,17 @@ def check_caller_of_create_future(loop: OutsideWorld, caller: FrameType) -> None
     """Look whether asyncio is about to wait for something that no replay could repeat.
 
     Raises:
-        NotDurable: `asyncio.wait_for`, `wait` got a future of unstable order or of another loop; a future of a thread pool is awaited.
+        NotDurable: `asyncio.wait` got a future of another loop or of unstable order, or a thread pool's future is awaited.
     """
     function = caller.f_code.co_name
-    if function == "_wait" and caller.f_globals["__name__"] == "asyncio.tasks":
+    if function == "_wait" and _is_of("asyncio.tasks", caller):
         waited_for = caller.f_locals["fs"]
         if any(future.get_loop() is not loop for future in waited_for):
-            loop.refuse("A future of another event loop")
+            loop.refuse("asyncio.wait() on a future of another event loop")
         if not all(isinstance(future, Branch | StableFuture) for future in waited_for):
-            loop.refuse("asyncio.wait() on bare futures", PASS_TASKS)
-    elif function == "wrap_future" and caller.f_globals["__name__"] == "asyncio.futures":
-        loop.refuse("A future of a thread pool")
+            loop.refuse("asyncio.wait() on the result of gather() or on a bare Future", PASS_TASKS)
+    elif function == "wrap_future" and _is_of("asyncio.futures", caller):
+        loop.refuse("asyncio.wrap_future()")
 
 
 def check_caller_of_create_task(loop: OutsideWorld, caller: FrameType | None) -> None:
@@ -48,7 +48,11 @@ def check_caller_of_create_task(loop: OutsideWorld, caller: FrameType | None) ->
     Raises:
         NotDurable: it is.
     """
-    while caller is not None and caller.f_globals.get("__name__") == "asyncio.tasks":
+    while caller is not None and _is_of("asyncio.tasks", caller):
         if caller.f_code.co_name == "as_completed":
             loop.refuse("asyncio.as_completed() on coroutines", PASS_TASKS)
         caller = caller.f_back
+
+
+def _is_of(module: str, frame: FrameType) -> bool:
+    return frame.f_globals.get("__name__") == module

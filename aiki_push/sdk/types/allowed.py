@@ -110,7 +110,7 @@ class _Walk:
 
     def _alias_value(self, alias: Any, arguments: tuple[object, ...]) -> object:
         module = getattr(sys.modules.get(alias.__module__), "__dict__", {})
-        around = ChainMap({alias.__name__: alias}, module, dict(self._names))
+        around = ChainMap(module, dict(self._names))
         return substituted(Hint(alias.__value__, around).resolve(), dict(zip(alias.__type_params__, arguments, strict=False)))
 
     def _visit_union(self, hint: object, place: str) -> None:
@@ -196,4 +196,4 @@ def _is_email(hint: object) -> bool:
 
 
 def _is_unpacked(item: object) -> bool:
-    return getattr(item, "__unpacked__", False) or get_origin(item) in (typing.Unpack, typing_extensions.Unpack)
+    return get_origin(item) in (typing.Unpack, typing_extensions.Unpack)

@@ -33,8 +33,6 @@ def field_types(hint: object, names: Mapping[str, object]) -> Mapping[str, objec
     hints = _class_hints(cls, names)
     if is_dataclass(cls):
         hints = {field.name: hints[field.name] for field in fields(cls)}
-    elif _is_named_tuple(cls):
-        hints = {name: hints.get(name, object) for name in _field_names(cls)}
     meanings = _meanings(hint)
     return {f".{name}": substituted(field, meanings) for name, field in hints.items()}
 
@@ -44,7 +42,7 @@ def substituted(hint: object, meanings: Mapping[object, object]) -> object:
     if isinstance(hint, TypeVar):
         return meanings.get(hint, hint)
     parameters: tuple[object, ...] = getattr(hint, "__parameters__", ())
-    if isinstance(hint, type) or not meanings or not parameters:
+    if isinstance(hint, type) or not parameters:
         return hint
     return hint[tuple(meanings.get(parameter, parameter) for parameter in parameters)]  # type: ignore[index]  # a generic alias
 
@@ -68,7 +66,7 @@ def parts(value: object) -> Mapping[str, object] | None:
 
 
 def _model_field_types(cls: type[BaseModel], names: Mapping[str, object]) -> Mapping[str, object]:
-    if not cls.__pydantic_complete__ and not cls.model_rebuild(raise_errors=False):
+    if not cls.__pydantic_complete__:
         cls.model_rebuild(_types_namespace=names)
     step = "" if issubclass(cls, RootModel) else "."
     return {step and f".{name}": field.annotation for name, field in cls.model_fields.items()}

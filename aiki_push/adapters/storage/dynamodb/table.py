@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from aiki_push.adapters.storage.dynamodb.failures import explained
 from aiki_push.adapters.storage.dynamodb.items import noted, noted_key, plain
 from aiki_push.adapters.storage.sizes import check_limits
-from aiki_push.adapters.storage.table import INDEX_ATTRIBUTES, Absent, EtagIs, Item, Key, Page, Put, Query, Write
+from aiki_push.adapters.storage.table import INDEX_ATTRIBUTES, Absent, Always, EtagIs, Item, Key, Page, Put, Query, Write
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -63,6 +63,8 @@ class DynamoDbTable:
     def _put(self, put: Put) -> "PutItemInputTypeDef":
         request: PutItemInputTypeDef = {"TableName": self._name, "Item": noted(put.item)}
         match put.condition:
+            case Always():
+                return request
             case Absent():
                 request["ConditionExpression"] = "attribute_not_exists(PK)"
             case EtagIs(etag):

@@ -2,7 +2,6 @@
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from threading import Lock
 from types import MappingProxyType
 
@@ -51,9 +50,8 @@ class _Partition:
             start = bisect_right(self._order, after)
         elif after is not None:
             end = bisect_left(self._order, after)
-        size = end - start if query.page_size is None else query.page_size
         places = range(start, end) if query.ascending else range(end - 1, start - 1, -1)
-        items = tuple(self._items[self._order[place]] for place in islice(places, size))
+        items = tuple(self._items[self._order[place]] for place in places[: query.page_size])
         return Page(items, is_last=len(items) == len(places))
 
 
@@ -127,4 +125,4 @@ def _places(item: Item) -> Iterator[tuple[IndexName | None, str, Item]]:
     yield None, str(item["PK"]), item
     for index, names in INDEX_ATTRIBUTES.items():
         if names[0] in item and names[1] in item:
-            yield index, str(item[names[0]]), {name: item[name] for name in ("PK", "SK", *names)}
+            yield index, str(item[names[0]]), MappingProxyType({name: item[name] for name in ("PK", "SK", *names)})

@@ -1,5 +1,6 @@
 import asyncio
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
+from threading import Barrier, Event, Thread, current_thread
 from typing import Any
 
 from starlette.applications import Starlette
@@ -75,19 +76,14 @@ def test_a_header_that_came_twice_is_not_one_of_the_two() -> None:
 
 
 def test_requests_beyond_the_limit_are_refused_while_every_place_is_taken() -> None:
-    loop_has_answer = asyncio.Event
-    del loop_has_answer
+    entered, leave = Barrier(4), Event()
+
+    def answer(_operation: Operation[Any]) -> object:
+        entered.wait()
+        leave.wait()
+        return RUN
 
     async def main() -> list[int]:
-        from threading import Barrier, Event
-
-        entered, leave = Barrier(4), Event()
-
-        def answer(_operation: Operation[Any]) -> object:
-            entered.wait()
-            leave.wait()
-            return RUN
-
         app = app_over(SampleService(answer), max_concurrent_requests=3)
         held = [asyncio.create_task(status_of(app)) for _ in range(3)]
         await asyncio.to_thread(entered.wait)
@@ -111,17 +107,19 @@ async def status_of(app: Starlette) -> int:
     return statuses[0]
 
 
-def lifespan_of(app: Starlette, inside: Callable[[], None]) -> None:
+def test_the_threads_end_with_the_lifespan() -> None:
+    threads: list[Thread] = []
+
+    def answer(_operation: Operation[Any]) -> object:
+        threads.append(current_thread())
+        return RUN
+
     async def main() -> None:
+        app = app_over(SampleService(answer))
         async with app.router.lifespan_context(app):
-            inside()
+            await status_of(app)
 
     asyncio.run(main())
-
-
-def test_no_thread_outlives_the_lifespan() -> None:
-    from threading import enumerate as threads
-
-    app = app_over(SampleService(RUN))
-    lifespan_of(app, lambda: None)
-    assert [thread.name for thread in threads() if thread.name.startswith("aiki-api")] == []
+    [thread] = threads
+    thread.join()
+    assert thread is not current_thread()

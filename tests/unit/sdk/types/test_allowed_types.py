@@ -38,6 +38,8 @@ from aiki_push.sdk.types.json_type import JsonType
 
 T = TypeVar("T")
 Shown = TypeVar("Shown", int, str)
+Mixed = TypeVar("Mixed", int, UUID)
+Bounded = TypeVar("Bounded", bound="Model")
 Moment = TypeVar("Moment", bound=datetime.datetime)
 Shape = TypeVarTuple("Shape")
 
@@ -66,10 +68,8 @@ class Model(BaseModel):
     shared: ClassVar[datetime.datetime | None] = None
     placed_at: str = Field("", alias="placedAt")
     next: Optional["Model"] = None
+    twin: Self | None = None
     _seen: datetime.datetime | None = PrivateAttr(None)
-
-    def again(self) -> Self:
-        return self
 
 
 class Stamped(BaseModel):
@@ -96,6 +96,11 @@ class Box(Generic[T]):
 
 
 class StampBox(Box[datetime.datetime]): ...
+
+
+@dataclass
+class Wrapper(Generic[T]):
+    anything: Box  # type: ignore[type-arg]  # what is looked at
 
 
 @dataclass
@@ -138,8 +143,28 @@ ALLOWED = [
     *(str, int, float, bool, None, Any, object, list, dict, list[Any], dict[str, Any], list[dict[str, list[int | None]]]),
     *(Color, Size, OldColor, dict[Color, int], dict[OrderId, int], dict[Literal["a", "b"], int], dict[Literal["a"] | Color, int]),
     *(Literal["a", 1, True, None], Literal[Color.RED, Size.BIG], int | None, int | str, Union[Color, "int"], OrderId),
-    *(Annotated[int, Field(gt=0)], PositiveInt, Annotated[str, AfterValidator(str.strip)], JsonValue, Tree, Many[int], T, Shown),
-    *(Model, GenericModel, GenericModel[int], GenericModel[list[Model]], RootModel[list[int]], Box, Box[int], BoxOfBoxes[str]),
+    *(
+        Annotated[int, Field(gt=0)],
+        PositiveInt,
+        Annotated[str, AfterValidator(str.strip)],
+        JsonValue,
+        Tree,
+        Many[int],
+        T,
+        Shown,
+        Bounded,
+    ),
+    *(
+        Model,
+        GenericModel,
+        GenericModel[int],
+        GenericModel[list[Model]],
+        RootModel[list[int]],
+        Box,
+        Box[int],
+        BoxOfBoxes[str],
+        Wrapper[UUID],
+    ),
     *(tuple[int, str], tuple[()], tuple[Color, Model], Untyped, GenericPoint[int], GenericOptions[Color]),
 ]
 
@@ -186,6 +211,7 @@ REFUSED: list[tuple[object, str]] = [
     (Arbitrary, f" is Arbitrary: {OTHERWISE}"),
     (Iterator[int], " is Iterator[int]: use list"),
     (5, f" is 5: {OTHERWISE}"),
+    (Mixed, f" is UUID: {STR}"),
     (Moment, f" is datetime: {DATETIME}"),
     (list[dict[str, Arbitrary | None]], f"[][] is Arbitrary: {OTHERWISE}"),
     (tuple[int, bytes], "[1] is bytes: use str (base64)"),
@@ -209,7 +235,7 @@ REFUSED: list[tuple[object, str]] = [
 
 @pytest.mark.parametrize("declared", ALLOWED, ids=str)
 def test_a_type_that_json_holds_is_allowed(declared: object) -> None:
-    JsonType(Hint(declared), at="fetch-order: output").check()
+    JsonType(Hint(declared, globals()), at="fetch-order: output").check()
 
 
 @pytest.mark.parametrize(("declared", "sentence"), REFUSED, ids=lambda value: str(value)[:40])

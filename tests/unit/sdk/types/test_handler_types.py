@@ -1,8 +1,9 @@
 """The hints of handlers, as written in a module without postponed annotations."""
 
+import sys
 from collections.abc import Awaitable, Callable, Coroutine
-from functools import partial, wraps
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from functools import cache, partial, wraps
+from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar, get_args
 
 import pytest
 
@@ -76,6 +77,10 @@ def test_wrapped_bound_partial_and_callable_handlers_have_the_hints_of_what_they
     def wrapped(order: int) -> str:
         return str(order)
 
+    @cache
+    def cached(order: "str") -> "Run":
+        raise NotImplementedError
+
     def two(count: int, order: "str") -> "Run":
         raise NotImplementedError
 
@@ -87,6 +92,7 @@ def test_wrapped_bound_partial_and_callable_handlers_have_the_hints_of_what_they
             raise NotImplementedError
 
     assert resolved(handler_types(wrapped, drop_first=False, localns={})) == (int, str)
+    assert resolved(handler_types(cached, drop_first=False, localns={})) == (str, Run)
     assert resolved(handler_types(partial(two, 1), drop_first=False, localns={})) == (str, Run)
     assert resolved(handler_types(Shop().sell, drop_first=False, localns={})) == (str, Run)
     assert resolved(handler_types(Shop(), drop_first=False, localns={})) == (int, Run)
@@ -138,6 +144,16 @@ def test_a_name_is_looked_up_when_the_hint_is_resolved_and_not_before() -> None:
     assert resolved(types) == (list[int], type(None))
 
 
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="syntax of Python 3.12")
+def test_the_type_parameters_of_a_handler_are_names_of_its_hints() -> None:
+    names: dict[str, Any] = {}
+    exec("from __future__ import annotations\ndef first[Item](items: list[Item]) -> Item: ...", names)
+    handler = names["first"]
+    (item,) = handler.__type_params__
+    (received, given) = resolved(handler_types(handler, drop_first=False, localns={}))
+    assert (get_args(received), given) == ((item,), item)
+
+
 def test_an_attribute_that_does_not_exist_yet_counts_as_a_name() -> None:
     with pytest.raises(NameError):
         Hint("typing.NotThere", {"typing": __import__("typing")}).resolve()
@@ -154,6 +170,7 @@ def test_an_attribute_that_does_not_exist_yet_counts_as_a_name() -> None:
         (tuple[int, ...], "tuple[int, ...]"),
         (Callable[[int], str], "Callable[[int], str]"),
         (Any, "Any"),
+        (Annotated[int, "positive"], "int"),
     ],
 )
 def test_a_type_is_called_as_authors_write_it(hint: object, name: str) -> None:

@@ -73,6 +73,19 @@ def test_classes_made_inside_a_function_are_found_at_any_depth() -> None:
     assert returned == given
 
 
+def test_a_dataclass_made_inside_a_function_finds_the_names_around_it() -> None:
+    @dataclass
+    class Inner:
+        count: int
+
+    @dataclass
+    class Outer:
+        inner: Inner
+
+    declared: JsonType[Outer] = JsonType(Hint(Outer, locals()), at="ship: input")
+    assert declared.round_trip(Outer(Inner(1)), at="ship: input") == ({"inner": {"count": 1}}, Outer(Inner(1)))
+
+
 def test_a_forbidden_type_inside_classes_made_in_a_function_is_named() -> None:
     class Moment(typing_extensions.TypedDict):
         placed: Placed

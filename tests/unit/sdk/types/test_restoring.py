@@ -23,6 +23,10 @@ class Line(BaseModel):
     color: Color = Color.RED
 
 
+class Counted(BaseModel):
+    count: int
+
+
 class Order(BaseModel):
     order_id: str = Field(alias="orderId")
     lines: list[Line] = []
@@ -101,6 +105,7 @@ MISFITS: list[tuple[object, Json, list[Problem]]] = [
         {"count": 1, "color": 5, "lives": 5, "kind": 1},
         [Problem("color", "Input should be 'red'"), Problem("kind", "Input should be 'cat'")],
     ),
+    (Line | Counted, {"count": "1"}, [Problem("count", "Input should be a valid integer")]),
     (int | str, [], [Problem("", "Input should be a valid integer"), Problem("", "Input should be a valid string")]),
     (Annotated[Cat | Dog, Field(discriminator="kind")], {"kind": "secret"}, [Problem("", "Input has none of the expected tags")]),
     (

@@ -1,0 +1,48 @@
+"""The workflows that are measured. Their tasks do nothing, so that what is left is the framework."""
+
+import asyncio
+import time
+
+from aiki_push import Run, task, workflow
+
+HOUR_S = 3600
+
+
+@task("no-op")
+async def no_op(number: int) -> int:
+    """Nothing."""
+    return number
+
+
+@workflow("sequence").v("1")
+async def sequence(run: Run, steps: int) -> int:
+    """`steps` tasks, one after the other."""
+    total = 0
+    for number in range(steps):
+        total += await no_op.start(run, number)
+    return total
+
+
+@workflow("fan-out").v("1")
+async def fan_out(run: Run, width: int) -> int:
+    """`width` tasks side by side."""
+    return sum(await asyncio.gather(*(no_op.start(run, number) for number in range(width))))
+
+
+@workflow("sequence-then-wait").v("1")
+async def sequence_then_wait(run: Run, steps: int) -> int:
+    """`steps` tasks, then an hour of waiting: what comes after it replays them all."""
+    total = 0
+    for number in range(steps):
+        total += await no_op.start(run, number)
+    await asyncio.sleep(HOUR_S)
+    return total
+
+
+@workflow("first-line").v("1")
+async def first_line(run: Run) -> int:
+    """When the first line of the handler ran: nanoseconds of CLOCK_MONOTONIC, which all processes of a machine share."""
+    return time.monotonic_ns() if run.id else 0
+
+
+ALL = (sequence, fan_out, sequence_then_wait, first_line)
