@@ -159,7 +159,7 @@ class ServerSettings(RuntimeSettings):
     )
     claim_token_secret: Annotated[SecretStr | None, AfterValidator(_checked_claim_secrets), CLAIM_SECRETS] = Field(
         None,
-        description="What claim tokens and cursors are sealed with, the same in every process of one server; the first of two seals.",
+        description="What seals claim tokens and cursors: the same in every process of a server, and the first of two.",
     )
     claim_token_secret_arn: SecretArn = Field(None, description="The secret in Secrets Manager that holds that text instead.")
     signing_keys_file: Annotated[Path | None, Expected("the path of a file made by `aiki-push keys init`")] = Field(

@@ -1,9 +1,12 @@
 """Two writers at once: one of them wins, every time."""
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Literal
+
+import pytest
 
 from aiki_push.adapters.storage.store import SingleTableStore
 from aiki_push.domain.changes import Change, CreateRun, PutSlot, SaveRun
@@ -15,6 +18,14 @@ ROUNDS = 200
 RUN = run_id(1)
 
 Result = Literal["written", "refused"]
+
+
+@pytest.fixture(autouse=True)
+def _threads_alternate_often() -> Iterator[None]:
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
 
 
 def attempt(store: SingleTableStore, changes: Sequence[Change]) -> Result:

@@ -1,11 +1,12 @@
 """A server on loopback that does to each request what it is told to, down to the TCP connection."""
 
 import socket
+import ssl
 import struct
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import BinaryIO, TypeAlias
 
@@ -34,6 +35,7 @@ class RawServer:
 
     url: str
     behaviours: deque[Behaviour]
+    tls: ssl.SSLContext | None = None
     received: list[Received] = field(default_factory=list)
     connections: list[socket.socket] = field(default_factory=list)
     threads: list[threading.Thread] = field(default_factory=list)
@@ -49,7 +51,10 @@ class RawServer:
                 thread.start()
 
     def _converse(self, connection: socket.socket, number: int) -> None:
-        with suppress(OSError), connection.makefile("rb") as reader:
+        with suppress(OSError), ExitStack() as stack:
+            if self.tls:
+                connection = stack.enter_context(self.tls.wrap_socket(connection, server_side=True))
+            reader = stack.enter_context(connection.makefile("rb"))
             while request := _read(reader, number):
                 with self.lock:
                     self.received.append(request)
@@ -72,10 +77,11 @@ def _read(reader: BinaryIO, number: int) -> Received | None:
 
 
 @contextmanager
-def raw_server(*behaviours: Behaviour) -> Iterator[RawServer]:
+def raw_server(*behaviours: Behaviour, tls: ssl.SSLContext | None = None) -> Iterator[RawServer]:
     """Listens until the context ends, and then cuts every connection."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = RawServer(f"http://127.0.0.1:{listener.getsockname()[1]}/push", deque(behaviours))
+        scheme = "https" if tls else "http"
+        server = RawServer(f"{scheme}://127.0.0.1:{listener.getsockname()[1]}/push", deque(behaviours), tls)
         accepting = threading.Thread(target=server.accept, args=(listener,))
         accepting.start()
         try:

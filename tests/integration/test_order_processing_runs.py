@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from aiki_push import Completed
+from aiki_push import Client, Completed
 from aiki_push.adapters.storage.table import Table
 from aiki_push.domain.errors import ServerUnreachable
 from aiki_push.domain.limits import Limits
@@ -65,7 +65,13 @@ REJECTED = {
 }
 REVIEWED = {"order-008": 9_007_199_254_740_991, "order-011": 1_000_001}
 
-FULFILLING = ["validate-order", "reserve-stock", "charge-payment", {"write-invoice", "book-shipment"}, "send-confirmation"]
+FULFILLING: list[str | set[str]] = [
+    "validate-order",
+    "reserve-stock",
+    "charge-payment",
+    {"write-invoice", "book-shipment"},
+    "send-confirmation",
+]
 
 
 @pytest.fixture
@@ -101,7 +107,7 @@ def expected_steps(order_id: str) -> list[str | set[str]]:
         return ["validate-order", "open-review"]
     if REJECTED.get(order_id) == DECLINED:
         return ["validate-order", "reserve-stock", "charge-payment", "release-stock"]
-    return ["validate-order"] if order_id in REJECTED else list(FULFILLING)
+    return ["validate-order"] if order_id in REJECTED else FULFILLING
 
 
 def steps_in(executions: list[Execution]) -> list[str | set[str]]:
@@ -119,7 +125,7 @@ def steps_in(executions: list[Execution]) -> list[str | set[str]]:
 async def test_every_order_ends_as_it_should_with_every_effect_once(table: Table, folder: Path) -> None:
     system = LocalSystem(table)
     executor, orders = system.executor(order_v1, config=IN_PLACE), read_orders()
-    handles = await place_orders(system.client(), orders)
+    handles = await place_orders(Client(server=system.server, namespace=NAMESPACE), orders)
     assert [await executor.execute(handle.id, revision=None) for handle in handles] == [SegmentResult("completed")] * len(orders)
 
     executions = executions_in(folder)
@@ -133,7 +139,7 @@ async def test_every_order_ends_as_it_should_with_every_effect_once(table: Table
         ("order-002", "charge-payment", 1, "failed"),
         ("order-020", "charge-payment", 1, "failed"),
     ]
-    histories = {handle.id: system.records(handle.id) for handle in handles}
+    histories = {str(handle.id): system.records(handle.id) for handle in handles}
     effects = sum(len(of_order) for of_order in finished.values())
     assert audit(histories, executions) == Audit(effects=effects, interrupted=(), faults=())
 
@@ -146,13 +152,14 @@ async def test_an_order_survives_its_executor_and_the_repeated_task_is_named(tab
     clock = FakeClock()
     system = LocalSystem(table, clock=clock, limits=Limits(claim_idle_timeout_ms=90_000))
     order = read_orders()[0]
-    (handle,) = await place_orders(system.client(), [order])
+    (handle,) = await place_orders(Client(server=system.server, namespace=NAMESPACE), [order])
 
-    # A reserves the stock and is cut off before that is recorded.
+    # A reserves the stock and is cut off before that is recorded, for as long as its claim lives.
     line = system.faulty_api()
 
     async def cut(operation: Operation[Any]) -> None:
         if isinstance(operation, AppendCheckpoint) and "reserve-stock" in {one.task for one in executions_in(folder)}:
+            clock.advance(90_000)
             raise ServerUnreachable("the line is dead")
 
     line.before = cut
@@ -164,7 +171,6 @@ async def test_an_order_survives_its_executor_and_the_repeated_task_is_named(tab
     ]
 
     # Recovery hands the run to B, which goes on from the last checkpoint.
-    clock.advance(90_000)
     system.attention.advance(NAMESPACE, handle.id)
     assert await system.executor(order_v1, name="B", config=IN_PLACE).execute(handle.id, revision=None) == SegmentResult(
         "completed"

@@ -1,1 +1,1 @@
-"""TODO."""
+"""The whole server in one process, on this machine only: API, hints, offers and sweep."""

@@ -94,11 +94,11 @@ def test_a_url_of_another_shape_is_refused_by_name(url: str, expected: str, allo
     assert fault(url, allow_loopback_http=allow_loopback_http) == expected
 
 
-@pytest.mark.parametrize("character", [" ", "\t", "\n", "\r", "\u00a0", "\u2028"])
+@pytest.mark.parametrize("character", [" ", "\t", "\n", "\r", "\x00", "\x7f", "\u00a0", "\u2028"])
 @pytest.mark.parametrize(
     "url", ["https://orders{}.example.com/", "https://orders.example.com/a{}b", "https://orders.example.com/{}"]
 )
-def test_white_space_is_refused_wherever_it_is(url: str, character: str) -> None:
+def test_white_space_and_control_characters_are_refused_wherever_they_are(url: str, character: str) -> None:
     assert fault(url.format(character), allow_loopback_http=True) == HOST
 
 

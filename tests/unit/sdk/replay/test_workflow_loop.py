@@ -1,13 +1,16 @@
 import asyncio
 import contextvars
+import gc
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
+from types import CoroutineType
 from typing import Any
 
 import pytest
 
 from aiki_push.domain.errors import NotDurable
 from aiki_push.sdk.replay.loop import WorkflowLoop
+from aiki_push.sdk.replay.turns import in_plain_callback
 
 
 def begun(coroutine: Coroutine[Any, Any, Any]) -> tuple[WorkflowLoop, asyncio.Task[Any]]:
@@ -210,7 +213,7 @@ def test_errors_that_nobody_looked_at_are_kept_in_order_and_not_printed(caplog: 
 
     async def workflow() -> None:
         asyncio.get_running_loop().call_soon(fail, callback)
-        asyncio.create_task(failing())  # noqa: RUF006 - forgotten on purpose
+        asyncio.create_task(failing())
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         asyncio.get_running_loop().create_future().set_exception(future)
@@ -221,8 +224,6 @@ def test_errors_that_nobody_looked_at_are_kept_in_order_and_not_printed(caplog: 
 
 
 def test_a_background_branch_that_nobody_holds_lives_on() -> None:
-    import gc
-
     lines = []
 
     async def background() -> None:
@@ -232,7 +233,7 @@ def test_a_background_branch_that_nobody_holds_lives_on() -> None:
             lines.append("closed")
 
     async def workflow() -> None:
-        asyncio.create_task(background())  # noqa: RUF006 - forgotten on purpose
+        asyncio.create_task(background())
 
     loop, task = begun(workflow())
     gc.collect()
@@ -240,18 +241,6 @@ def test_a_background_branch_that_nobody_holds_lives_on() -> None:
     assert loop.where_branches_stand().startswith("branch 0.1: ")
     loop.drop()
     assert lines == ["closed"]
-
-
-def in_callback(function: Callable[[], None], debug: bool) -> None:
-    """Call the function in a plain callback of an ordinary loop."""
-
-    async def ordinary() -> None:
-        loop = asyncio.get_running_loop()
-        done = loop.create_future()
-        loop.call_soon(lambda: done.set_result(function()))
-        await done
-
-    asyncio.run(ordinary(), debug=debug)
 
 
 @pytest.mark.parametrize("debug", [False, True])
@@ -276,7 +265,7 @@ def test_a_step_inside_an_ordinary_loop_leaves_it_as_it_was(debug: bool) -> None
         loop.drop()
         assert outside == (asyncio.get_running_loop(), asyncio.current_task(), sys.get_asyncgen_hooks())
 
-    in_callback(step, debug)
+    asyncio.run(in_plain_callback(step), debug=debug)
 
 
 def test_a_step_outside_any_loop_leaves_none_running() -> None:
@@ -306,9 +295,7 @@ def test_a_task_looks_like_one_over_the_users_coroutine() -> None:
         await asyncio.create_task(branch(), name="mine")
 
     loop, task = begun(workflow())
-    coroutine = task.get_coro()
-    assert isinstance(coroutine, Coroutine)
-    assert coroutine.__qualname__.endswith("workflow")
+    assert isinstance(task.get_coro(), CoroutineType)
     assert [frame.f_code.co_name for frame in task.get_stack()] == ["workflow"]
     assert "workflow() running at" in repr(task)
     loop.drop()

@@ -11,7 +11,7 @@ import aiki_push
 from aiki_push.domain.errors import NotDurable
 from aiki_push.sdk.replay.loop import WorkflowLoop
 
-PROGRAM = '''
+PROGRAM = """
 import sys
 junk = [bytearray(int(sys.argv[1]) * (n % 7 + 1)) for n in range(int(sys.argv[2]))]
 del junk[:: int(sys.argv[3])]
@@ -80,7 +80,7 @@ while any(not future.done() for future in waiting):
     loop.run_until_idle()
 task.result()
 print(*lines, sep="\\n")
-'''
+"""
 
 
 def output_of(*arguments: str, **environment: str) -> str:
@@ -176,7 +176,7 @@ def test_what_has_the_order_of_memory_addresses_is_refused(workflow: Any, what: 
 
 def test_as_completed_takes_tasks_also_when_they_are_made_in_its_argument() -> None:
     async def workflow() -> list[int]:
-        return [await task for task in asyncio.as_completed(asyncio.create_task(answer()) for _ in range(3))]
+        return [await task for task in asyncio.as_completed(map(lambda _: asyncio.create_task(answer()), range(3)))]
 
     loop, task = begun(workflow())
     assert (task.result(), loop.violation) == ([1, 1, 1], None)

@@ -27,7 +27,16 @@ def deadlines(loop: WorkflowLoop) -> list[tuple[str, int, int]]:
 @pytest.mark.parametrize("at", [T, TimestampMs(1), TimestampMs(1_699_999_999_999), TimestampMs(4_102_444_800_001)])
 @pytest.mark.parametrize(
     ("seconds", "delay_ms"),
-    [(5, 5000), (0.001, 1), (0.0001, 1), (0.1, 100), (0.3, 300), (1.0015, 1002), (86_400 * 365.25, 31_557_600_000), (2.675, 2675)],
+    [
+        (5, 5000),
+        (0.001, 1),
+        (0.0001, 1),
+        (0.1, 100),
+        (0.3, 300),
+        (1.0015, 1002),
+        (86_400 * 365.25, 31_557_600_000),
+        (2.675, 2675),
+    ],
 )
 def test_a_deadline_is_the_clock_and_the_delay_rounded_up_to_milliseconds(at: TimestampMs, seconds: float, delay_ms: int) -> None:
     async def sleep() -> None:
@@ -149,7 +158,7 @@ def test_a_timer_cancelled_after_it_fired_does_nothing() -> None:
 
 
 def test_no_delay_and_a_deadline_that_has_passed_are_no_timers() -> None:
-    calls = []
+    calls: list[str] = []
 
     async def workflow() -> None:
         loop = asyncio.get_running_loop()

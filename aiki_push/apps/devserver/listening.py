@@ -1,0 +1,20 @@
+"""A socket that listens on this machine only."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from aiki_push.domain.errors import SettingsError
+
+
+@contextmanager
+def listen(host: str, port: int) -> Iterator[socket.socket]:
+    """A listening socket on `host`; port 0 takes any free one. Raises SettingsError: the port is taken."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, port))
+        except OSError as error:
+            raise SettingsError(f"port {port} of {host} cannot be used ({error.strerror}); choose another with --port") from error
+        listener.listen(128)
+        yield listener
