@@ -39,17 +39,25 @@ class AwsClients:
 
 
 def aws_clients() -> AwsClients:
-    """Clients for the region and credentials of the environment. Making them takes a while; the first call connects."""
+    """Clients for the region and credentials of the environment. Making them takes a while; the first call connects.
+
+    Raises SettingsError: there is no region, or what the environment says of AWS cannot be used.
+    """
     config = Config(
         connect_timeout=CONNECT_TIMEOUT_S,
         read_timeout=READ_TIMEOUT_S,
         retries={"total_max_attempts": MAX_ATTEMPTS, "mode": "standard"},
     )
-    return AwsClients(
-        dynamodb=dynamodb_client(),
-        sqs=boto3.client("sqs", config=config),
-        secrets=cast("SecretsClient", boto3.client("secretsmanager", config=config)),
-    )
+    try:
+        return AwsClients(
+            dynamodb=dynamodb_client(),
+            sqs=boto3.client("sqs", config=config),
+            secrets=cast("SecretsClient", boto3.client("secretsmanager", config=config)),
+        )
+    except BotoCoreError as error:
+        raise SettingsError(
+            f"AWS cannot be called ({type(error).__name__}); check AWS_REGION and the AWS configuration"
+        ) from None
 
 
 def read_secret(client: SecretsClient, arn: str, variable: str) -> str:

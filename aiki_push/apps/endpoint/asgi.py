@@ -12,18 +12,17 @@ Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
-SHUTDOWN_MS = 5_000
-
 
 class AsgiDoor:
     """The app. Each push is handled in a task of its own, so that a caller who hangs up does not end the segment.
 
-    When the server shuts down, segments get SHUTDOWN_MS to end. What then goes on ends with the event loop, and the server
+    When the server shuts down, segments get `shutdown_ms` to end. What then goes on ends with the event loop, and the server
     that owns the runs hands them to another executor.
     """
 
-    def __init__(self, handle: Handle) -> None:
+    def __init__(self, handle: Handle, *, shutdown_ms: int = 5_000) -> None:
         self._handle = handle
+        self._shutdown_ms = shutdown_ms
         self._segments: set[asyncio.Task[PushAnswer]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -55,7 +54,7 @@ class AsgiDoor:
         while True:
             message = await receive()
             if message["type"] == "lifespan.shutdown" and self._segments:
-                await asyncio.wait(self._segments, timeout=SHUTDOWN_MS / 1_000)
+                await asyncio.wait(self._segments, timeout=self._shutdown_ms / 1_000)
             await send({"type": f"{message['type']}.complete"})
             if message["type"] == "lifespan.shutdown":
                 return

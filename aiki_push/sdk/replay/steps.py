@@ -22,13 +22,15 @@ class ReadyCall(NamedTuple):
         Raises:
             KeyboardInterrupt: somebody ends the process.
         """
-        if not self.handle.cancelled():
-            try:
+        try:
+            if not self.handle.cancelled():
                 self.context.run(self.callback, *self.args)
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:  # noqa: BLE001 - the callback of a user may raise anything
-                return error
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - the callback of a user may raise anything
+            return error
+        finally:
+            del self  # the traceback of a task's error leads to this frame, and back to the task
         return None
 
 

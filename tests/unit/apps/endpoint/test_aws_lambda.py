@@ -15,7 +15,9 @@ from aiki_push.testing import FAKE_NOW
 from tests.unit.apps.endpoint.lambda_events import function_url, http_api, http_api_in_format_1, rest_api
 from tests.unit.apps.endpoint.push_examples import AUDIENCE, BODY, DATA, RUN_ID, Executions, handler, signed
 
-SHAPES = {
+MakeEvent = Callable[..., Event]
+
+SHAPES: dict[str, MakeEvent] = {
     "HTTP API": http_api,
     "HTTP API with a stage": partial(http_api, stage="prod"),
     "HTTP API, format 1.0": http_api_in_format_1,
@@ -23,7 +25,7 @@ SHAPES = {
     "Function URL": function_url,
 }
 AWKWARD = encode_push(DATA, FAKE_NOW).replace(
-    b'"v":1', '"note":"a & b < c > d \\u00e9 \u00e9\U0001f642 1.0","v":1,"v":1'.encode()
+    b'"v":1', '"n":1.0,"note":"a & b < c > d \\u00e9 \u00e9\U0001f642","v":1,"v":1'.encode()
 )
 
 COMPLETED = {
@@ -32,8 +34,6 @@ COMPLETED = {
     "body": '{"outcome":"completed"}',
     "isBase64Encoded": False,
 }
-
-MakeEvent = Callable[..., Event]
 
 
 @contextmanager

@@ -86,6 +86,17 @@ def test_a_dataclass_made_inside_a_function_finds_the_names_around_it() -> None:
     assert declared.round_trip(Outer(Inner(1)), at="ship: input") == ({"inner": {"count": 1}}, Outer(Inner(1)))
 
 
+def test_a_model_made_inside_a_function_finds_the_names_that_came_later() -> None:
+    class Outer(BaseModel):
+        inner: Inner
+
+    class Inner(BaseModel):
+        count: int
+
+    declared: JsonType[Outer] = JsonType(Hint(Outer, locals()), at="ship: input")
+    assert declared.decode({"inner": {"count": 1}}, at="ship: input") == Outer(inner=Inner(count=1))
+
+
 def test_a_forbidden_type_inside_classes_made_in_a_function_is_named() -> None:
     class Moment(typing_extensions.TypedDict):
         placed: Placed
@@ -134,6 +145,7 @@ def test_a_model_whose_field_type_comes_later_is_checked_at_first_use() -> None:
         declared.check()
     globals()["Branch"] = dict[str, int]
     try:
+        declared.check()
         assert declared.round_trip(Tree(branches=[{"a": 1}]), at="grow: output")[0] == {"branches": [{"a": 1}]}
     finally:
         del globals()["Branch"]

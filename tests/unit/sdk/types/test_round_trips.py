@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -231,8 +232,15 @@ class Renamed(BaseModel):
     a: int = Field(serialization_alias="X")
 
 
+class Client: ...
+
+
 class Private(BaseModel):
     _seen: int = PrivateAttr(0)
+
+
+class Connected(BaseModel):
+    _client: Client = PrivateAttr(default_factory=Client)
 
 
 class Rounding(BaseModel):
@@ -288,8 +296,10 @@ NOT_KEPT: list[tuple[object, object, str]] = [
     (Renamed, Renamed(a=5), " does not come back from its own JSON: a: Field required"),
     (Emptied, Emptied(a=5), " does not come back from its own JSON: a: Field required"),
     (Private, seen(), "._seen came back from JSON as another int"),
+    (Connected, Connected(), "._client came back from JSON as another Client"),
     (Rounding, Rounding.model_construct(price=0.123), ".price came back from JSON as another float"),
     (Failing, Failing(), " is Failing, which cannot be dumped to JSON"),
+    (list[Annotated[float, AfterValidator(lambda weight: weight + 1)]], [1], "[0] is int and came back from JSON as float"),
     (list[int], (1,), " is tuple and came back from JSON as list"),
     (list[int], [1, True], "[1] is bool and came back from JSON as int"),
     (list[str], [Color.RED], "[0] is Color and came back from JSON as str"),
