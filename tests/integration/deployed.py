@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from aiki_push.apps.settings import load_server_settings
 from aiki_push.ports.clock import Clock
 from aiki_push.server.service import Server
 from infra.table import TABLE
-from tests.integration.lambda_calls import REGION, FunctionContext
+from tests.integration.lambda_calls import REGION, FunctionContext, logging_as_before
 from tests.unit.adapters.transport.lambda_events import http_api_event
 
 if TYPE_CHECKING:
@@ -107,7 +106,7 @@ class _NoKeys:
 @contextmanager
 def deployed(**settings: str) -> Iterator[Deployed]:
     """A new deployment with further `settings`, which goes with the context."""
-    with mock_aws(), pytest.MonkeyPatch.context() as patch, _logging_as_before():
+    with mock_aws(), pytest.MonkeyPatch.context() as patch, logging_as_before():
         dynamodb = boto3.client("dynamodb", region_name=REGION)
         sqs = boto3.client("sqs", region_name=REGION)
         secrets = boto3.client("secretsmanager", region_name=REGION)
@@ -146,17 +145,3 @@ def _loaded(module: str) -> Handler:
     """The handler as a new process would have it."""
     handler: Handler = importlib.reload(importlib.import_module(module)).handler
     return handler
-
-
-@contextmanager
-def _logging_as_before() -> Iterator[None]:
-    """The functions configure logging for their whole process, which here has other tests too."""
-    package = logging.getLogger("aiki_push")
-    before, handlers = dict(vars(package)), [*package.handlers]
-    try:
-        yield
-    finally:
-        vars(package).clear()
-        vars(package).update(before)
-        package.handlers[:] = handlers
-        package.setLevel(before["level"])

@@ -1,7 +1,9 @@
 """Events as AWS sends them to the functions, and the context that comes with them."""
 
 import hashlib
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -60,3 +62,17 @@ def _record(number: int, body: str) -> dict[str, Any]:
         "eventSourceARN": f"arn:aws:sqs:{REGION}:{ACCOUNT}:hints",
         "awsRegion": REGION,
     }
+
+
+@contextmanager
+def logging_as_before() -> Iterator[None]:
+    """The functions configure logging for their whole process, which here has other tests too."""
+    package = logging.getLogger("aiki_push")
+    before, handlers = dict(vars(package)), [*package.handlers]
+    try:
+        yield
+    finally:
+        vars(package).clear()
+        vars(package).update(before)
+        package.handlers[:] = handlers
+        package.setLevel(before["level"])

@@ -120,6 +120,17 @@ BAD_INPUT: Mapping[str, tuple[HttpRequest, dict[str, str]]] = {
         post(CHECKPOINTS, {**GOOD_CHECKPOINT, "run_id": RUN_ID}),
         {"run_id": "belongs in the path alone"},
     ),
+    "fault of every kind at once": (
+        replace(
+            post("/v1/endpoints/a%23b", {"endpoint_id": "a", "url": "https://a", "colour": 1}), method="PUT", query="pools=eu"
+        ),
+        {
+            "pools": IS_UNKNOWN,
+            "endpoint_id": "belongs in the path alone",
+            "workflows": "is required",
+            "colour": IS_UNKNOWN,
+        },
+    ),
     "field of the path in the query": (HttpRequest("GET", RUN_PATH, f"run_id={RUN_ID}"), {"run_id": "belongs in the path alone"}),
     "parameter given twice": (
         HttpRequest("GET", f"{RUN_PATH}/wait", "timeout_ms=1&timeout_ms=1"),

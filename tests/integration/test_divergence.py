@@ -9,12 +9,11 @@ from pydantic import BaseModel
 
 from aiki_push import Run, WorkflowVersion, task, workflow
 from aiki_push.domain.log_records import TaskStarted
-from aiki_push.domain.run_states import Queued, Stalled
-from aiki_push.ports.api.claims import AppendCheckpoint
-from aiki_push.ports.api.operation import Operation
+from aiki_push.domain.run_states import Stalled
 from aiki_push.sdk.executor import SegmentResult
 from aiki_push.testing import FakeClock
-from tests.local_system import NAMESPACE, LocalSystem
+from tests.integration.crashes import execute_until_power_cut, recover
+from tests.local_system import LocalSystem
 
 Body = Callable[["Tasks", Run], Awaitable[str]]
 
@@ -53,31 +52,13 @@ def deployed(tasks: Tasks, body: Body) -> WorkflowVersion[[], str]:
     return changing
 
 
-class PowerCut(AssertionError):
-    """The executor dies here: this request never left the machine, and nothing more is written."""
-
-
 async def crash(system: LocalSystem, clock: FakeClock, version: WorkflowVersion[[], str], *, after: int) -> str | None:
     """A run whose executor died after `after` checkpoints, recovered; None where it needed no more than that."""
     run_id = (await version.start(system.client())).id
-    api, sent = system.faulty_api(), 0
-
-    async def before(operation: Operation[object]) -> None:
-        nonlocal sent
-        if isinstance(operation, AppendCheckpoint):
-            if sent == after:
-                raise PowerCut
-            sent += 1
-
-    api.before = before
-    try:
-        await system.executor(version, api=api).execute(run_id, revision=0)
-    except PowerCut:
-        clock.advance(90_000)
-        system.attention.advance(NAMESPACE, run_id)
-        assert system.run(run_id).state == Queued(reason="recovery")
-        return run_id
-    return None
+    if not await execute_until_power_cut(system, version, run_id, after=after):
+        return None
+    recover(system, clock, run_id)
+    return run_id
 
 
 async def resume(system: LocalSystem, run_id: str, body: Body) -> tuple[SegmentResult, list[str]]:

@@ -15,6 +15,9 @@ from tests.unit.adapters.transport.lambda_events import http_api_event
 
 RUN_ID = "01KDWZ5A0000000000000000R1"
 
+pytestmark = pytest.mark.usefixtures("dynamodb")
+"""One simulated AWS for all of them makes each of its clients once."""
+
 
 @pytest.fixture
 def aws() -> Iterator[Deployed]:

@@ -17,6 +17,9 @@ TOLERANCE_MS = 30_000
 CLOSE = "connection: close"
 """Ends the connection with the answer: the function keeps others open for its next event, and here there is none."""
 
+pytestmark = pytest.mark.usefixtures("dynamodb")
+"""One simulated AWS for all of them makes each of its clients once."""
+
 
 @pytest.fixture
 def aws() -> Iterator[Deployed]:

@@ -19,6 +19,9 @@ from tests.integration.lambda_calls import SCHEDULED_EVENT, FunctionContext
 OVERDUE = RunId("01KDWZ5A0000000000000000R1")
 SOON = RunId("01KDWZ5A0000000000000000R2")
 
+pytestmark = pytest.mark.usefixtures("dynamodb")
+"""One simulated AWS for all of them makes each of its clients once."""
+
 
 @pytest.fixture
 def aws() -> Iterator[Deployed]:

@@ -1,5 +1,7 @@
 """The example's workflow, executed order by order."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,8 @@ from aiki_push import Client, Completed
 from aiki_push.adapters.storage.table import Table
 from aiki_push.domain.errors import ServerUnreachable
 from aiki_push.domain.limits import Limits
-from aiki_push.domain.log_records import TaskCompleted
+from aiki_push.domain.log_records import AnyRecord, TaskCompleted, TaskStarted
+from aiki_push.domain.values import Inline, Json
 from aiki_push.ports.api.claims import AppendCheckpoint
 from aiki_push.ports.api.operation import Operation
 from aiki_push.sdk.executor import ExecutorConfig, SegmentResult
@@ -63,6 +66,8 @@ REJECTED = {
     "order-013": DECLINED,
     "order-030": DECLINED,
 }
+DECLINED_AMOUNTS = {"order-013": 1_999, "order-030": 17_980}
+BY_LETTER = {f"order-0{number}" for number in (10, 15, 16, 19, 21, 23, 25, 26, 29, 31)} | {"X"}
 REVIEWED = {"order-008": 9_007_199_254_740_991, "order-011": 1_000_001}
 
 FULFILLING: list[str | set[str]] = [
@@ -82,11 +87,47 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "effects"
 
 
+@dataclass(frozen=True, slots=True)
+class Processed:
+    """What is left when all orders have been executed: ends and histories by order, and the ledger."""
+
+    ends: Mapping[str, object]
+    histories: Mapping[str, Sequence[AnyRecord]]
+    run_ids: Mapping[str, str]
+    executions: Sequence[Execution]
+
+    def finished(self, order_id: str) -> list[Execution]:
+        return [one for one in self.executions if one.order_id == order_id and one.end == "finished"]
+
+    def starts(self, task: str) -> dict[str, list[TaskStarted]]:
+        """By order, where there are any."""
+        found = {
+            order_id: [one for one in records if isinstance(one, TaskStarted) and one.name == task]
+            for order_id, records in self.histories.items()
+        }
+        return {order_id: starts for order_id, starts in found.items() if starts}
+
+
+async def process_all(folder: Path, table: Table | None = None) -> Processed:
+    """Place all orders and execute them, one after the other."""
+    system = LocalSystem(table)
+    executor, orders = system.executor(order_v1, config=IN_PLACE), read_orders()
+    handles = await place_orders(Client(server=system.server, namespace=NAMESPACE), orders)
+    assert [await executor.execute(handle.id, revision=None) for handle in handles] == [SegmentResult("completed")] * len(orders)
+    by_order = {order.order_id: handle for order, handle in zip(orders, handles, strict=True)}
+    return Processed(
+        ends={order_id: (await handle.wait()).state for order_id, handle in by_order.items()},
+        histories={order_id: system.records(handle.id) for order_id, handle in by_order.items()},
+        run_ids={order_id: handle.id for order_id, handle in by_order.items()},
+        executions=executions_in(folder),
+    )
+
+
 def executions_in(folder: Path) -> tuple[Execution, ...]:
     return Ledger(folder / "ledger.sqlite").executions()
 
 
-def expected_outcomes(transactions: dict[str, str]) -> dict[str, Outcome]:
+def expected_ends(transactions: Mapping[str, str]) -> dict[str, Completed[Outcome]]:
     """What becomes of each order, where `transactions` are the payments by order."""
 
     def fulfilled(order_id: str, total: int, tracking: str | None) -> Fulfilled:
@@ -98,20 +139,20 @@ def expected_outcomes(transactions: dict[str, str]) -> dict[str, Outcome]:
     outcomes |= {name: fulfilled(name, total, None) for name, total in COLLECTED.items()}
     outcomes |= {name: Rejected(order_id=name, reasons=[reason]) for name, reason in REJECTED.items()}
     outcomes |= {name: InReview(order_id=name, total=total, ticket=f"review-{name}") for name, total in REVIEWED.items()}
-    return outcomes
+    return {name: Completed(outcome) for name, outcome in outcomes.items()}
 
 
 def expected_steps(order_id: str) -> list[str | set[str]]:
     """The tasks of an order, those that run side by side as a set."""
     if order_id in REVIEWED:
         return ["validate-order", "open-review"]
-    if REJECTED.get(order_id) == DECLINED:
+    if order_id in DECLINED_AMOUNTS:
         return ["validate-order", "reserve-stock", "charge-payment", "release-stock"]
     return ["validate-order"] if order_id in REJECTED else FULFILLING
 
 
-def steps_in(executions: list[Execution]) -> list[str | set[str]]:
-    """Tasks in the order of their executions; those of the parallel pair as a set, wherever they are neighbours."""
+def steps_in(executions: Sequence[Execution]) -> list[str | set[str]]:
+    """Tasks in the order of their executions; those of the parallel pair as a set, where they are neighbours."""
     pair = {"write-invoice", "book-shipment"}
     steps: list[str | set[str]] = []
     for one in executions:
@@ -123,28 +164,54 @@ def steps_in(executions: list[Execution]) -> list[str | set[str]]:
 
 
 async def test_every_order_ends_as_it_should_with_every_effect_once(table: Table, folder: Path) -> None:
-    system = LocalSystem(table)
-    executor, orders = system.executor(order_v1, config=IN_PLACE), read_orders()
-    handles = await place_orders(Client(server=system.server, namespace=NAMESPACE), orders)
-    assert [await executor.execute(handle.id, revision=None) for handle in handles] == [SegmentResult("completed")] * len(orders)
+    processed = await process_all(folder, table)
 
-    executions = executions_in(folder)
-    payments = {one.order_id: f"payment-{one.idempotency_key}" for one in executions if one.task == "charge-payment"}
-    ends = {order.order_id: (await handle.wait()).state for order, handle in zip(orders, handles, strict=True)}
-    assert ends == {name: Completed(outcome) for name, outcome in expected_outcomes(payments).items()}
+    keys = {order_id: starts[0].task_id for order_id, starts in processed.starts("charge-payment").items()}
+    payments = {order_id: f"payment-{processed.run_ids[order_id]}-{task_id}" for order_id, task_id in keys.items()}
+    assert processed.ends == expected_ends(payments)
+    histories = {processed.run_ids[order_id]: records for order_id, records in processed.histories.items()}
+    effects = 24 * 6 + 3 * 1 + 2 * 4 + 2 * 2
+    assert audit(histories, processed.executions) == Audit(effects=effects, interrupted=(), faults=())
 
-    finished = {name: [one for one in executions if one.order_id == name and one.end == "finished"] for name in ends}
-    assert {name: steps_in(of_order) for name, of_order in finished.items()} == {name: expected_steps(name) for name in ends}
-    assert [(one.order_id, one.task, one.attempt, one.end) for one in executions if one.end != "finished"] == [
+
+async def test_every_order_takes_its_steps_and_only_a_busy_card_takes_one_twice(folder: Path) -> None:
+    processed = await process_all(folder)
+
+    steps = {order_id: steps_in(processed.finished(order_id)) for order_id in processed.ends}
+    assert steps == {order_id: expected_steps(order_id) for order_id in processed.ends}
+    assert [(one.order_id, one.task, one.attempt, one.end) for one in processed.executions if one.end != "finished"] == [
         ("order-002", "charge-payment", 1, "failed"),
         ("order-020", "charge-payment", 1, "failed"),
     ]
-    histories = {str(handle.id): system.records(handle.id) for handle in handles}
-    effects = sum(len(of_order) for of_order in finished.values())
-    assert audit(histories, executions) == Audit(effects=effects, interrupted=(), faults=())
+
+
+async def test_customers_are_charged_what_they_ordered_and_told_as_they_can_be(folder: Path) -> None:
+    processed = await process_all(folder)
+
+    charged = {order_id: _input(starts[-1])["amount"] for order_id, starts in processed.starts("charge-payment").items()}
+    assert charged == SHIPPED | COLLECTED | DECLINED_AMOUNTS
+    told = {
+        order_id: next(
+            one.output for one in processed.histories[order_id] if isinstance(one, TaskCompleted) and one.task_id == task_id
+        )
+        for order_id, starts in processed.starts("send-confirmation").items()
+        for task_id in [starts[0].task_id]
+    }
+    expected = {order_id: "letter" if order_id in BY_LETTER else "email" for order_id in SHIPPED | COLLECTED}
+    assert told == {order_id: Inline(value=how) for order_id, how in expected.items()}
+
+
+def _input(start: TaskStarted) -> dict[str, Json]:
+    assert isinstance(start.input, Inline)
+    assert isinstance(start.input.value, dict)
+    return start.input.value
+
+
+async def test_every_fulfilled_order_has_its_invoice_and_no_other_has_one(folder: Path) -> None:
+    await process_all(folder)
 
     invoices = {path.name: path.read_text("utf-8") for path in (folder / "invoices").iterdir()}
-    invoiced = [order for order in orders if order.order_id in SHIPPED | COLLECTED]
+    invoiced = [order for order in read_orders() if order.order_id in SHIPPED | COLLECTED]
     assert invoices == {f"{order.order_id}.txt": invoice_text(order) for order in invoiced}
 
 

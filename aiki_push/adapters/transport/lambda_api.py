@@ -51,10 +51,12 @@ def _answer(wire: Wire, event: Event) -> HttpResponse:
 
 
 def _path(event: Event) -> str:
-    """The path below the stage: a named stage is its first part, unless a domain of one's own is mapped to the stage."""
+    """The path below the stage: a named stage is its first part, unless a domain of one's own is mapped to the stage.
+
+    HTTP APIs have already decoded it, Function URLs have not. A second decoding does no harm: no field of a path may hold a `%`.
+    """
     path: str = event["rawPath"]
-    prefix = f"/{event['requestContext'].get('stage', '$default')}"
-    return path.removeprefix(prefix) if path.startswith(f"{prefix}/") else path
+    return path.removeprefix(f"/{event['requestContext']['stage']}")
 
 
 def _body(event: Event) -> bytes:

@@ -1,6 +1,6 @@
 """From settings to a server."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -26,7 +26,7 @@ from aiki_push.ports.wakeups import Hint
 from aiki_push.server.seals import Seals
 from aiki_push.server.service import Server
 from aiki_push.testing import FAKE_NOW, FakeClock, SequentialEntropy
-from tests.integration.lambda_calls import FunctionContext
+from tests.integration.lambda_calls import FunctionContext, logging_as_before
 from tests.unit.adapters.transport.lambda_events import http_api_event
 
 RUN_ID = RunId("01KDWZ5A0000000000000000R1")
@@ -47,6 +47,12 @@ def ports() -> Ports:
         clock=clock,
         entropy=SequentialEntropy(),
     )
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    with logging_as_before():
+        yield
 
 
 class Secrets:

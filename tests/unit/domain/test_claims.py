@@ -94,6 +94,10 @@ def test_a_run_that_someone_else_executes_is_taken() -> None:
     assert decide_claim(running_run(), Claimer("claim-b", "worker-a"), later(7_000), LIMITS) == NotAvailable(is_taken=True)
 
 
+def test_a_running_run_without_a_claim_is_taken() -> None:
+    assert decide_claim(run_in(Running()), Claimer("claim-b", "worker-b"), later(7_000), LIMITS) == NotAvailable(is_taken=True)
+
+
 @pytest.mark.parametrize("status", [status for status in EXAMPLES if status not in ("queued", "running")])
 def test_a_run_that_is_neither_queued_nor_running_is_not_ready(status: Status) -> None:
     decision = decide_claim(run_in(EXAMPLES[status]), Claimer("claim-b", "worker-b", 5), later(7_000), LIMITS)

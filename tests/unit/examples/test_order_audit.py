@@ -116,6 +116,13 @@ def test_a_completed_task_without_an_effect_is_a_fault(executions: tuple[Executi
     )
 
 
+def test_the_effect_of_another_attempt_does_not_count() -> None:
+    records = [started(1), backing_off(4), started(5, attempt=2), completed(9, attempt=2)]
+    assert found(records, execution(1, 2, 3), execution(2, 6, None, attempt=2)).faults == (
+        "charge-payment run-t1 completed, and its effect is not in the ledger",
+    )
+
+
 def test_an_effect_that_happened_twice_without_a_crash_is_a_fault() -> None:
     assert found([started(1), completed(9)], execution(1, 2, 4), execution(2, 5, 7)).faults == (
         "charge-payment run-t1 was executed 2 times in attempt 1, which was started 1 times",

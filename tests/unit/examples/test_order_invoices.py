@@ -90,6 +90,13 @@ def test_writers_of_one_invoice_do_not_disturb_each_other_or_a_reader(tmp_path: 
     assert [path.name for path in tmp_path.iterdir()] == ["order-005.txt"]
 
 
+def test_a_reader_of_the_old_invoice_is_not_disturbed_by_the_new_one(tmp_path: Path) -> None:
+    write_invoice_file(tmp_path, COFFEE)
+    with (tmp_path / "order-100.txt").open(encoding="utf-8") as old:
+        write_invoice_file(tmp_path, COFFEE.model_copy(update={"lines": []}))
+        assert old.read() == invoice_text(COFFEE)
+
+
 def test_a_write_that_fails_leaves_the_old_invoice_alone(tmp_path: Path) -> None:
     write_invoice_file(tmp_path, COFFEE)
     unwritable = COFFEE.model_copy(update={"customer": Customer.model_construct(name="half of a pair: \ud83d", vat_id=None)})

@@ -131,6 +131,7 @@ def test_settings_have_defaults_and_can_be_set(environment: pytest.MonkeyPatch) 
         ({"ORDERS_PUBLIC_KEYS": ""}, "ORDERS_PUBLIC_KEYS is missing"),
         ({"ORDERS_PUBLIC_KEYS": "whpk_A"}, "A public signing key is whpk_"),
         ({"ORDERS_WORK_MS": "fast"}, "ORDERS_WORK_MS is 'fast'; it should be a whole number from 0 to 600000"),
+        ({"ORDERS_WORK_MS": "\u0663"}, "ORDERS_WORK_MS is '\u0663'; it should be a whole number"),
         ({"ORDERS_WORK_MS": "-1"}, "ORDERS_WORK_MS is '-1'; it should be a whole number from 0 to 600000"),
         ({"ORDERS_CLAIM_REFRESH_INTERVAL_MS": "600001"}, "ORDERS_CLAIM_REFRESH_INTERVAL_MS is '600001'"),
     ],

@@ -63,7 +63,7 @@ def test_no_input_is_told_from_null(body: dict[str, object], is_set: bool) -> No
     [
         (RevisionConflict("now at 7", revision=7), 409, {}, {"title": "Revision conflict", "revision": 7}),
         (
-            IllegalTransition("not stalled", from_status="queued", status="lost"),
+            IllegalTransition("not stalled", from_status="queued", status="lost", type="lost"),
             409,
             {},
             {"title": "Illegal transition", "from_status": "queued"},
