@@ -4,10 +4,12 @@ ORDERS_SERVER_URL: the server, such as http://127.0.0.1:8700.
 ORDERS_PUBLIC_KEYS: the server's public keys, `whpk_…`, with spaces between them.
 ORDERS_AUDIENCE: as it was registered for this endpoint; leave it out if it was not.
 ORDERS_CLAIM_REFRESH_INTERVAL_MS: 30000, or less for a server whose claims go stale sooner.
+ORDERS_NAME: what the executor is called in histories; by default host and process.
 ORDERS_PORT: where it listens on this machine; 8801.
 ORDERS_FOLDER, ORDERS_WORK_MS: for the tasks, see `settings.py`.
 """
 
+import logging
 import os
 import sys
 
@@ -29,11 +31,14 @@ def order_endpoint() -> Endpoint:
         public_keys=text("ORDERS_PUBLIC_KEYS").split(),
         audience=os.environ.get("ORDERS_AUDIENCE") or None,
         config=EndpointConfig(claim_refresh_interval_ms=refresh_ms),
+        name=os.environ.get("ORDERS_NAME") or None,
     )
 
 
 def main() -> None:
     """Serve until told to end."""
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
+    logging.getLogger("aiki_push").setLevel(logging.INFO)
     try:
         serve(order_endpoint(), port=whole_number("ORDERS_PORT", default=8801, at_most=65_535))
     except SettingsError as error:

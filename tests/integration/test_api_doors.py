@@ -121,9 +121,7 @@ BAD_INPUT: Mapping[str, tuple[HttpRequest, dict[str, str]]] = {
         {"run_id": "belongs in the path alone"},
     ),
     "fault of every kind at once": (
-        replace(
-            post("/v1/endpoints/a%23b", {"endpoint_id": "a", "url": "https://a", "colour": 1}), method="PUT", query="pools=eu"
-        ),
+        replace(post("/v1/endpoints/a", {"endpoint_id": "a", "url": "https://a", "colour": 1}), method="PUT", query="pools=eu"),
         {
             "pools": IS_UNKNOWN,
             "endpoint_id": "belongs in the path alone",

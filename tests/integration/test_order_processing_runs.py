@@ -190,6 +190,8 @@ async def test_customers_are_charged_what_they_ordered_and_told_as_they_can_be(f
 
     charged = {order_id: _input(starts[-1])["amount"] for order_id, starts in processed.starts("charge-payment").items()}
     assert charged == SHIPPED | COLLECTED | DECLINED_AMOUNTS
+    parcels = {order_id: _input(starts[0])["tracking"] for order_id, starts in processed.starts("send-confirmation").items()}
+    assert parcels == {name: f"parcel-{name}" for name in SHIPPED} | dict.fromkeys(COLLECTED)
     told = {
         order_id: next(
             one.output for one in processed.histories[order_id] if isinstance(one, TaskCompleted) and one.task_id == task_id

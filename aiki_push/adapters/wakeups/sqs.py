@@ -44,7 +44,7 @@ class SqsWakeups:
 def parse_hint(body: str) -> Hint:
     """The hint in a message's body. Raises InvalidRequest, naming each field at fault and quoting none of it."""
     try:
-        return Hint.model_validate_json(body, strict=False)
+        return Hint.model_validate_json(body, strict=True)
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False, include_context=False)
     fields = sorted({str(detail["loc"][0]) if detail["loc"] else "body" for detail in details})

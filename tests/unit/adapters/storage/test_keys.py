@@ -59,3 +59,10 @@ def test_shards_of_the_due_index_are_stable_and_all_used() -> None:
     assert (
         keys.due_entry("shop", RUN, NOW, 8) == keys.due_entry("other", RUN, NOW, 8)[:1] + keys.due_entry("shop", RUN, NOW, 8)[1:]
     )
+
+
+@pytest.mark.parametrize("after", [-5, -1, 0, 99_999_998, 99_999_999, 99_999_999_998, 10**11])
+def test_the_bounds_of_a_range_are_never_the_wrong_way_round(after: int) -> None:
+    """DynamoDB refuses a range whose lower bound is above its upper bound."""
+    for query in (keys.slots("shop", RUN, after=after), keys.messages("shop", RUN, after=after)):
+        assert query.low <= query.high

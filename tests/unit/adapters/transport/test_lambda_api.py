@@ -67,7 +67,7 @@ def test_a_body_comes_as_text_or_base64(is_base64: bool) -> None:
 @pytest.mark.parametrize(
     ("body", "is_base64", "message"),
     [
-        ("not base64!", True, "is not base64"),
+        ("e30=!", True, "is not base64"),
         (b64encode(b"\xff").decode(), True, "body is not UTF-8 at byte 0"),
         ('{"workflow": "\ud800"}', False, "body is not UTF-8 at byte 14"),
     ],
