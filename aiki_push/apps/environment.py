@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal, TypeVar, get_args, get_origin
 
-from annotated_types import Ge, Le
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
@@ -127,8 +126,8 @@ def _expected(field: FieldInfo) -> str:
         return "true or false"
     if get_origin(field.annotation) is Literal:
         return "one of " + ", ".join(get_args(field.annotation))
-    least = next(bound.ge for bound in field.metadata if isinstance(bound, Ge))
-    most = next(bound.le for bound in field.metadata if isinstance(bound, Le))
+    least = next(bound.ge for bound in field.metadata if hasattr(bound, "ge"))
+    most = next(bound.le for bound in field.metadata if hasattr(bound, "le"))
     return f"a whole number from {least} to {most}"
 
 

@@ -42,10 +42,13 @@ class RecoverOverdueOutboxEntries(Frozen):
     """When a claim is taken away."""
 
     claim_idle_timeout_ms: int = Field(
-        _LIMITS.claim_idle_timeout_ms, ge=1_000, le=_DAY_MS, description="A claim not refreshed for so long is taken away."
+        default=_LIMITS.claim_idle_timeout_ms,
+        ge=1_000,
+        le=_DAY_MS,
+        description="A claim not refreshed for so long is taken away.",
     )
     max_recoveries: int = Field(
-        _LIMITS.max_recoveries, ge=1, le=1_000, description="So many recoveries in a row without progress stall the run."
+        default=_LIMITS.max_recoveries, ge=1, le=1_000, description="So many recoveries in a row without progress stall the run."
     )
 
 
@@ -53,7 +56,10 @@ class StallUndeliverableRuns(Frozen):
     """When nobody takes a run."""
 
     max_age_ms: int = Field(
-        _LIMITS.max_age_ms, ge=1_000, le=365 * _DAY_MS, description="A queued run that nobody claimed for so long is stalled."
+        default=_LIMITS.max_age_ms,
+        ge=1_000,
+        le=365 * _DAY_MS,
+        description="A queued run that nobody claimed for so long is stalled.",
     )
 
 
@@ -61,16 +67,16 @@ class RepublishBackoff(Frozen):
     """When a run is offered again."""
 
     base_delay_ms: int = Field(
-        _LIMITS.offer_base_ms,
+        default=_LIMITS.offer_base_ms,
         ge=100,
         le=_DAY_MS,
         description="The shortest wait between two offers of a run; it grows with the run's age.",
     )
     max_delay_ms: int = Field(
-        _LIMITS.offer_max_ms, ge=100, le=_DAY_MS, description="The longest wait between two offers of a run."
+        default=_LIMITS.offer_max_ms, ge=100, le=_DAY_MS, description="The longest wait between two offers of a run."
     )
     declined_backoff_ms: int = Field(
-        _LIMITS.declined_ms, ge=100, le=_DAY_MS, description="The wait after every endpoint has declined a run."
+        default=_LIMITS.declined_ms, ge=100, le=_DAY_MS, description="The wait after every endpoint has declined a run."
     )
 
 
@@ -78,7 +84,7 @@ class PublishPendingOutboxEntries(Frozen):
     """How runs are offered."""
 
     lease_duration_ms: int = Field(
-        _LIMITS.offer_lease_ms,
+        default=_LIMITS.offer_lease_ms,
         ge=200,
         le=600_000,
         description="How long an offer keeps other deliverers away; longer than `AIKI_PUSH_TIMEOUT_MS`.",
@@ -98,22 +104,29 @@ class RuntimeSettings(EnvironmentSettings):
     """What every server can be told, wherever it runs."""
 
     namespace: Annotated[str, Field(pattern=NAMESPACE_PATTERN), Expected("1 to 64 letters, digits, `.`, `_` or `-`")] = Field(
-        "default", description="The namespace that all requests are made in."
+        default="default", description="The namespace that all requests are made in."
     )
     due_shards: int = Field(
-        1, ge=1, le=256, description="Partitions of the index of deadlines: one for each 1 000 writes a second. Never lower it."
+        default=1,
+        ge=1,
+        le=256,
+        description="Partitions of the index of deadlines: one for each 1 000 writes a second. Never lower it.",
     )
-    push_timeout_ms: int = Field(3_000, ge=100, le=60_000, description="How long a push waits for the endpoint's answer.")
-    max_wait_ms: int = Field(1_000, ge=0, le=60_000, description="The longest time that one request waits for the end of a run.")
+    push_timeout_ms: int = Field(default=3_000, ge=100, le=60_000, description="How long a push waits for the endpoint's answer.")
+    max_wait_ms: int = Field(
+        default=1_000, ge=0, le=60_000, description="The longest time that one request waits for the end of a run."
+    )
     allow_loopback_http: bool = Field(
-        False, description="Whether endpoints on the server's own machine are allowed, and without TLS."
+        default=False, description="Whether endpoints on the server's own machine are allowed, and without TLS."
     )
     allow_private_addresses: bool = Field(
-        False, description="Whether pushes may go to hosts that are not on the public internet, such as those of a VPC."
+        default=False, description="Whether pushes may go to hosts that are not on the public internet, such as those of a VPC."
     )
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="What is logged: this and what is worse.")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
+        default="INFO", description="What is logged: this and what is worse."
+    )
     max_log_slots: int = Field(
-        _LIMITS.max_log_slots, ge=10, le=1_000_000, description="A run whose log would grow beyond so many slots fails."
+        default=_LIMITS.max_log_slots, ge=10, le=1_000_000, description="A run whose log would grow beyond so many slots fails."
     )
     daemons: Daemons = Daemons()
 
@@ -158,15 +171,17 @@ class ServerSettings(RuntimeSettings):
         description="The SQS queue that hints go through."
     )
     claim_token_secret: Annotated[SecretStr | None, AfterValidator(_checked_claim_secrets), CLAIM_SECRETS] = Field(
-        None,
+        default=None,
         description="What seals claim tokens and cursors: the same in every process of a server, and the first of two.",
     )
-    claim_token_secret_arn: SecretArn = Field(None, description="The secret in Secrets Manager that holds that text instead.")
+    claim_token_secret_arn: SecretArn = Field(
+        default=None, description="The secret in Secrets Manager that holds that text instead."
+    )
     signing_keys_file: Annotated[Path | None, Expected("the path of a file made by `aiki-push keys init`")] = Field(
-        None, description="The file with the keys that sign pushes."
+        default=None, description="The file with the keys that sign pushes."
     )
     signing_keys_secret_arn: SecretArn = Field(
-        None, description="The secret in Secrets Manager that holds that file's content instead."
+        default=None, description="The secret in Secrets Manager that holds that file's content instead."
     )
 
     @model_validator(mode="after")

@@ -3,6 +3,7 @@
 from aiki_push.domain.changes import Change, SaveRun
 from aiki_push.domain.limits import Limits
 from aiki_push.domain.run import Offer, Run
+from aiki_push.domain.run_states import Queued
 from aiki_push.domain.values import TimestampMs
 
 MAX_OFFER_ERROR_BYTES = 200
@@ -20,6 +21,12 @@ def decide_next_offer(run: Run, next_at: TimestampMs, error: str | None, limits:
     offer = Offer(attempts=run.offer.attempts, last_error=_cut(error) if error else None)
     due_at = min(next_at, ready_at + limits.max_age_ms)
     return (SaveRun(run.model_copy(update={"offer": offer, "due_at": due_at, "advance_errors": 0})),)
+
+
+def decide_offer_now(run: Run, now: TimestampMs) -> tuple[Change, ...]:
+    """The next offer of a queued run is due now, unless it is due already."""
+    is_waiting = isinstance(run.state, Queued) and run.due_at is not None and run.due_at > now
+    return (SaveRun(run.model_copy(update={"due_at": now})),) if is_waiting else ()
 
 
 def backoff_ms(run: Run, now: TimestampMs, limits: Limits) -> int:

@@ -1,12 +1,19 @@
 """Registering the endpoints that runs are pushed to."""
 
+from contextlib import suppress
+
 from aiki_push.domain.changes import DeleteEndpoint, SaveEndpoint
 from aiki_push.domain.endpoints import Endpoint, WorkflowVersionName, check_url
 from aiki_push.domain.errors import InvalidRequest, NotFound, SettingsError
+from aiki_push.domain.offers import decide_offer_now
 from aiki_push.domain.values import TimestampMs
 from aiki_push.ports.api.endpoints import DeleteEndpoint as DeleteEndpointRequest
 from aiki_push.ports.api.endpoints import EndpointDeleted, EndpointList, EndpointView, GetEndpoint, ListEndpoints, PutEndpoint
+from aiki_push.ports.store import Queue
 from aiki_push.server.context import ServerContext
+
+MAX_OFFERED_AT_ONCE = 1_000
+"""Waiting runs of one queue that a new endpoint is offered at once; the rest when their next offer is due."""
 
 
 def put(context: ServerContext, namespace: str, request: PutEndpoint) -> EndpointView:
@@ -27,7 +34,17 @@ def put(context: ServerContext, namespace: str, request: PutEndpoint) -> Endpoin
         updated_at=now,
     )
     context.store.commit(SaveEndpoint(endpoint))
+    _offer_what_waits(context, endpoint)
     return _view(endpoint)
+
+
+def _offer_what_waits(context: ServerContext, endpoint: Endpoint) -> None:
+    """Runs that nobody served until now are due for an offer at once, not only when they would stall."""
+    pools = endpoint.pools or (None,)
+    for queue in (Queue(endpoint.namespace, one.name, one.version, pool) for one in endpoint.workflows for pool in pools):
+        for run_id in context.store.ready_runs(queue, limit=MAX_OFFERED_AT_ONCE):
+            with suppress(NotFound):
+                context.change(endpoint.namespace, run_id, lambda run: decide_offer_now(run, context.clock.now()))
 
 
 def _check_secret(context: ServerContext, secret: str) -> None:

@@ -1,6 +1,6 @@
 """Executes orders in a process of its own: `python -m examples.order_processing.endpoint`.
 
-ORDERS_SERVER_URL: the server, such as http://127.0.0.1:8700.
+ORDERS_SERVER_URL: the server, such as http://127.0.0.1:9850.
 ORDERS_PUBLIC_KEYS: the server's public keys, `whpk_…`, with spaces between them.
 ORDERS_AUDIENCE: as it was registered for this endpoint; leave it out if it was not.
 ORDERS_CLAIM_REFRESH_INTERVAL_MS: 30000, or less for a server whose claims go stale sooner.
@@ -24,7 +24,7 @@ from examples.order_processing.workflow import order_v1
 def order_endpoint() -> Endpoint:
     """An endpoint for the workflow. Raises SettingsError, naming the variable that is missing or wrong."""
     work_s()  # a wrong value should stop the start, not the first task
-    refresh_ms = whole_number("ORDERS_CLAIM_REFRESH_INTERVAL_MS", default=30_000, at_most=600_000)
+    refresh_ms = whole_number("ORDERS_CLAIM_REFRESH_INTERVAL_MS", default=30_000, at_least=1, at_most=600_000)
     return endpoint(
         workflows=[order_v1],
         client=Client(url=text("ORDERS_SERVER_URL")),

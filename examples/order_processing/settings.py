@@ -34,9 +34,9 @@ def text(name: str) -> str:
     return value
 
 
-def whole_number(name: str, *, default: int, at_most: int) -> int:
-    """A variable that is a number from 0 on."""
+def whole_number(name: str, *, default: int, at_most: int, at_least: int = 0) -> int:
+    """A variable that is a number within these bounds."""
     value = os.environ.get(name) or str(default)
-    if not (value.isascii() and value.isdecimal() and int(value) <= at_most):
-        raise SettingsError(f"{name} is {value!r}; it should be a whole number from 0 to {at_most}")
+    if not (value.isascii() and value.isdecimal() and at_least <= int(value) <= at_most):
+        raise SettingsError(f"{name} is {value!r}; it should be a whole number from {at_least} to {at_most}")
     return int(value)

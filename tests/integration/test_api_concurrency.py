@@ -20,12 +20,10 @@ from aiki_push.domain.values import RunId
 from aiki_push.ports.api.endpoints import EndpointList, ListEndpoints
 from aiki_push.ports.api.operation import Operation
 from aiki_push.ports.api.runs import GetRun, StartRun, WaitRun
-from tests.unit.adapters.transport.sample_service import RUN, SampleService
+from tests.unit.adapters.transport.sample_service import PATIENCE_S, RUN, SampleService
 
 CLIENTS = 20
 REQUESTS = 50
-PATIENCE_S = 30
-"""How long the service holds what a test forgot to let go: then the test fails instead of hanging."""
 
 
 @contextmanager

@@ -39,7 +39,7 @@ def offers(aws: Deployed, run_id: RunId) -> int:
     return int(aws.request("GET", f"/v1/runs/{run_id}").body["offer"]["attempts"])
 
 
-def test_what_is_overdue_is_advanced_and_what_is_due_soon_gets_a_hint(aws: Deployed) -> None:
+def test_what_is_overdue_is_advanced_and_what_is_due_soon_gets_a_hint(aws: Deployed, caplog: pytest.LogCaptureFixture) -> None:
     start(aws, OVERDUE, -60_000)
     start(aws, SOON, 40_000)
 
@@ -48,6 +48,8 @@ def test_what_is_overdue_is_advanced_and_what_is_due_soon_gets_a_hint(aws: Deplo
     assert counts == {"advanced": 1, "failed": 0, "hinted": 1, "is_complete": True}
     assert (offers(aws, OVERDUE), offers(aws, SOON)) == (1, 0)
     assert (aws.hints(), aws.delayed_hints()) == ([], 1)
+    (swept,) = [vars(record) for record in caplog.records if record.message == "swept"]
+    assert {name: swept[f"aiki.{name}"] for name in counts} == counts
 
 
 def test_nothing_due_is_a_complete_sweep(aws: Deployed) -> None:

@@ -57,7 +57,7 @@ class _Door:
         exchange = HttpRequest(
             method=request.method,
             path=_raw_path(request.scope),
-            query=request.scope["query_string"].decode("latin-1"),
+            query=_text(request.scope["query_string"]),
             headers={name: ", ".join(request.headers.getlist(name)) for name in request.headers},
             body=bytes(body),
         )
@@ -67,4 +67,9 @@ class _Door:
 def _raw_path(scope: Scope) -> str:
     """The path as sent; a server may leave it out (ASGI, HTTP connection scope), and then what it decoded is encoded again."""
     raw: bytes | None = scope.get("raw_path")
-    return raw.decode("latin-1") if raw else quote(scope["path"])
+    return _text(raw) if raw else quote(scope["path"])
+
+
+def _text(raw: bytes) -> str:
+    # What is not UTF-8 becomes half surrogate pairs, which the wire refuses.
+    return raw.decode("utf-8", "surrogateescape")

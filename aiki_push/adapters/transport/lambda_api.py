@@ -16,7 +16,7 @@ from aiki_push.adapters.transport.wire import Wire
 from aiki_push.ports.api.catalogue import CATALOGUE
 
 Event = Mapping[str, Any]
-"""github.com/awsdocs: Lambda, "Using AWS Lambda with Amazon API Gateway", payload format version 2.0."""
+"""AWS, "Create AWS Lambda proxy integrations for HTTP APIs in API Gateway", payload format version 2.0."""
 
 
 def lambda_api(wire: Wire) -> Callable[[Event, LambdaContext], dict[str, Any]]:

@@ -192,11 +192,11 @@ class WorkflowLoop(OutsideWorld):
 
     def _generator_left(self, generator: AsyncGenerator[Any, Any]) -> None:
         """Python is about to free an async generator that has not ended; any thread may do that, at any time."""
-        name = getattr(generator, "__qualname__", repr(generator))
         if not self.dropping:
+            name = getattr(generator, "__qualname__", repr(generator))
             self.violate(
                 f"The async generator {name} was left before its end, so its clean-up would run whenever Python frees it. "
                 "Use it in `async with contextlib.aclosing(...)`."
             )
-        elif self.is_running():
+        else:
             self._generators_left.append(generator)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from aiki_push.domain.errors import NotFound
+from aiki_push.domain.errors import InternalError, NotFound, UnsupportedVersion
 from aiki_push.domain.limits import Limits
 from aiki_push.domain.offers import backoff_ms, decide_lease, decide_next_offer
 from aiki_push.domain.run import Run
@@ -36,9 +36,10 @@ def _due(context: ServerContext, run: Run) -> Sequence[Run]:
 
 
 def _load(context: ServerContext, namespace: str, run_id: str) -> Run | None:
+    """The run, or None where it is gone or cannot be read: a damaged run is reported by its own advance and blocks no other."""
     try:
         return context.store.load(namespace, run_id)
-    except NotFound:
+    except (NotFound, InternalError, UnsupportedVersion):
         return None
 
 

@@ -15,7 +15,7 @@ class SweepPlan:
     overdue_ms: runs due for longer than this have lost their hint and are advanced by the sweep itself.
     lookahead_ms: runs due within this time are sent a hint, in case theirs was lost.
     budget_ms: what is not done by then waits for the next sweep.
-    page: how many entries are read from the index at once.
+    page: how many entries of the index one sweep looks at.
     """
 
     overdue_ms: int = 5_000
@@ -26,7 +26,7 @@ class SweepPlan:
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What a sweep did. `is_complete` is False where the time budget ended it."""
+    """What a sweep did. `is_complete` is False where the time budget or the page ended it: the rest waits for the next sweep."""
 
     advanced: int
     failed: int
@@ -39,7 +39,8 @@ def sweep(context: ServerContext, attention: Attention, plan: SweepPlan) -> Swep
     now = context.clock.now()
     ends_at_ms = context.clock.monotonic_ms() + plan.budget_ms
     advanced = failed = hinted = 0
-    for due in context.store.due_runs(until=TimestampMs(now + plan.lookahead_ms), limit=plan.page):
+    entries = context.store.due_runs(until=TimestampMs(now + plan.lookahead_ms), limit=plan.page)
+    for due in entries:
         if context.clock.monotonic_ms() >= ends_at_ms:
             return Swept(advanced, failed, hinted, is_complete=False)
         if due.due_at > now - plan.overdue_ms:
@@ -49,6 +50,6 @@ def sweep(context: ServerContext, attention: Attention, plan: SweepPlan) -> Swep
             advanced += 1
         else:
             failed += 1
-    return Swept(advanced, failed, hinted, is_complete=True)
+    return Swept(advanced, failed, hinted, is_complete=len(entries) < plan.page)
 
 

@@ -134,6 +134,10 @@ def test_settings_have_defaults_and_can_be_set(environment: pytest.MonkeyPatch) 
         ({"ORDERS_WORK_MS": "\u0663"}, "ORDERS_WORK_MS is '\u0663'; it should be a whole number"),
         ({"ORDERS_WORK_MS": "-1"}, "ORDERS_WORK_MS is '-1'; it should be a whole number from 0 to 600000"),
         ({"ORDERS_CLAIM_REFRESH_INTERVAL_MS": "600001"}, "ORDERS_CLAIM_REFRESH_INTERVAL_MS is '600001'"),
+        (
+            {"ORDERS_CLAIM_REFRESH_INTERVAL_MS": "0"},
+            "ORDERS_CLAIM_REFRESH_INTERVAL_MS is '0'; it should be a whole number from 1",
+        ),
     ],
 )
 def test_a_wrong_setting_is_named_before_anything_starts(

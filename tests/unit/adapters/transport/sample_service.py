@@ -77,6 +77,9 @@ from aiki_push.testing.clocks import FakeClock
 R = TypeVar("R")
 
 RUN_ID = RunId("01ARZ3NDEKTSV4RRFFQ69G5FAV")
+PATIENCE_S = 20
+"""How long a service holds what a test forgot to let go: then the test fails instead of hanging."""
+
 AT = TimestampMs(1_767_225_600_000)
 
 AWKWARD = {

@@ -1,8 +1,10 @@
 import asyncio
+import json
 from collections.abc import Mapping, MutableMapping
 from threading import Barrier, Event, Thread, current_thread
 from typing import Any
 
+import pytest
 from starlette.applications import Starlette
 
 from aiki_push.adapters.transport.asgi_api import asgi_api
@@ -10,7 +12,7 @@ from aiki_push.adapters.transport.wire import Wire
 from aiki_push.ports.api.operation import Operation
 from aiki_push.ports.api.runs import GetRun, StartRun
 from aiki_push.testing.entropy import SequentialEntropy
-from tests.unit.adapters.transport.sample_service import RUN, RUN_ID, SampleService
+from tests.unit.adapters.transport.sample_service import PATIENCE_S, RUN, RUN_ID, SampleService
 
 Message = MutableMapping[str, Any]
 
@@ -69,6 +71,20 @@ def test_a_path_that_only_came_decoded_is_as_good() -> None:
     assert service.calls == [("blue", GetRun(run_id=RUN_ID))]
 
 
+@pytest.mark.parametrize(
+    ("scope", "fault"),
+    [
+        ({"raw_path": b"/v1/runs/\xff"}, {"field": "path", "message": "is not percent-encoded UTF-8"}),
+        ({"raw_path": b"/v1/runs/a/history", "query_string": b"cursor=\xff"}, {"field": "cursor", "message": "is not valid"}),
+    ],
+)
+def test_bytes_that_are_not_utf_8_are_refused_where_they_stand(scope: dict[str, bytes], fault: dict[str, str]) -> None:
+    service = SampleService(RUN)
+    sent, _ = ask(app_over(service), scope_of("GET", "/", **scope), part(b""))
+    assert fault in json.loads(sent[1]["body"])["errors"]
+    assert (sent[0]["status"], service.calls) == (400, [])
+
+
 def test_a_header_that_came_twice_is_not_one_of_the_two() -> None:
     headers = [(b"aiki-version", b"0.1"), (b"aiki-version", b"0.1")]
     sent, _ = ask(app_over(SampleService(RUN)), scope_of("GET", f"/v1/runs/{RUN_ID}", headers=headers), part(b""))
@@ -76,11 +92,11 @@ def test_a_header_that_came_twice_is_not_one_of_the_two() -> None:
 
 
 def test_requests_beyond_the_limit_are_refused_while_every_place_is_taken() -> None:
-    entered, leave = Barrier(4), Event()
+    entered, leave = Barrier(4, timeout=PATIENCE_S), Event()
 
     def answer(_operation: Operation[Any]) -> object:
         entered.wait()
-        leave.wait()
+        leave.wait(PATIENCE_S)
         return RUN
 
     async def main() -> list[int]:

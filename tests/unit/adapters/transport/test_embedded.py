@@ -9,7 +9,7 @@ from aiki_push.adapters.transport.embedded import EmbeddedApi
 from aiki_push.domain.errors import RevisionConflict
 from aiki_push.ports.api.operation import Operation
 from aiki_push.ports.api.runs import GetPayload, GetRun, PayloadContent, StartRun, WaitRun
-from tests.unit.adapters.transport.sample_service import RUN, RUN_ID, SAMPLES, SampleService, raising
+from tests.unit.adapters.transport.sample_service import PATIENCE_S, RUN, RUN_ID, SAMPLES, SampleService, raising
 
 
 def perform(service: SampleService, operation: Operation[Any], **options: Any) -> Any:
@@ -71,7 +71,7 @@ def test_calls_are_served_while_every_waiting_thread_is_taken(inline: bool) -> N
 
     def answer(operation: Operation[Any]) -> object:
         if isinstance(operation, WaitRun):
-            leave.wait()
+            leave.wait(PATIENCE_S)
         return RUN
 
     async def main() -> tuple[object, object]:
@@ -133,13 +133,13 @@ def test_closing_does_not_wait_for_a_long_poll() -> None:
 
     def answer(_operation: Operation[Any]) -> object:
         entered.set()
-        leave.wait()
+        leave.wait(PATIENCE_S)
         return RUN
 
     async def main() -> Callable[[], object]:
         api = EmbeddedApi(SampleService(answer), "blue")
         waiting = asyncio.create_task(api.call(WaitRun(run_id=RUN_ID)))
-        await asyncio.to_thread(entered.wait)
+        await asyncio.to_thread(entered.wait, PATIENCE_S)
         await api.close()
         leave.set()
         await waiting

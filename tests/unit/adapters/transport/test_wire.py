@@ -16,7 +16,7 @@ from aiki_push.domain.values import Json
 from aiki_push.ports.api.operation import Operation
 from aiki_push.ports.api.runs import GetRun, StartRun
 from aiki_push.testing.entropy import SequentialEntropy
-from tests.unit.adapters.transport.sample_service import RUN, RUN_ID, SAMPLES, SampleService, raising
+from tests.unit.adapters.transport.sample_service import PATIENCE_S, RUN, RUN_ID, SAMPLES, SampleService, raising
 
 SECRET = "whsec_do_not_show"
 HEALTH_REQUEST = HttpRequest("GET", "/health")
@@ -122,14 +122,14 @@ def test_requests_beyond_the_limit_are_told_to_come_back_and_later_ones_are_serv
     def answer(operation: Operation[Any]) -> object:
         if isinstance(operation, GetRun):
             entered.set()
-            leave.wait()
+            leave.wait(PATIENCE_S)
             return RUN
         return health
 
     wire = wire_to(SampleService(answer), max_concurrent_requests=1)
     held = Thread(target=wire.handle, args=[HttpRequest("GET", f"/v1/runs/{RUN_ID}")])
     held.start()
-    entered.wait()
+    entered.wait(PATIENCE_S)
     refused = wire.handle(HEALTH_REQUEST)
     leave.set()
     held.join()

@@ -105,6 +105,7 @@ def test_a_hint_of_a_newer_release_may_have_more_fields() -> None:
         ("{}", ["due_at", "namespace", "run_id"]),
         ('{"v": 2, "namespace": "n", "run_id": "r", "due_at": 1}', ["v"]),
         ('{"v": 1, "namespace": "n", "run_id": "r", "due_at": "tomorrow, secretly"}', ["due_at"]),
+        ('{"v": 1, "namespace": "n", "run_id": "r", "due_at": "1"}', ["due_at"]),
         ('{"v": 1, "namespace": 5, "run_id": null, "due_at": 1.5}', ["due_at", "namespace", "run_id"]),
         ('{"v": 1, "namespace": "n", "run_id": "\ud800", "due_at": 1}', ["body"]),
     ],

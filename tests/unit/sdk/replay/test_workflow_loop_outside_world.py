@@ -249,6 +249,21 @@ def test_an_async_generator_used_to_its_end_is_fine() -> None:
     assert (task.result(), ended, loop.violation) == ([0, 1, 2], ["ended"], None)
 
 
+def test_an_async_generator_of_a_workflow_is_hidden_from_the_ordinary_loop() -> None:
+    seen: list[object] = []
+
+    async def workflow() -> list[int]:
+        return [number async for number in numbers([])]
+
+    outer = sys.get_asyncgen_hooks()
+    sys.set_asyncgen_hooks(firstiter=seen.append, finalizer=seen.append)
+    try:
+        _, task = begun(workflow())
+    finally:
+        sys.set_asyncgen_hooks(*outer)
+    assert (task.result(), seen) == ([0, 1, 2], [])
+
+
 def test_an_async_generator_left_early_is_a_violation_and_makes_no_noise(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
