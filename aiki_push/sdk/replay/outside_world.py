@@ -56,9 +56,9 @@ class OutsideWorld(asyncio.AbstractEventLoop):
         return self.create_future()
 
     def violate(self, message: str) -> NotDurable:
-        """The error with this message, kept as the violation unless there is an earlier one or the workflow is being dropped."""
+        """The error with this message, kept as the violation unless there is an earlier one."""
         error = NotDurable(message)
-        if self.violation is None and not self.dropping:
+        if self.violation is None:
             self.violation = error
         return error
 

@@ -338,6 +338,21 @@ async def finally_does_things_without_awaiting(lines: Lines) -> None:
         raise ValueError
 
 
+@scenario("Dropped", "Dropped")
+async def finally_cancels_its_own_branch(lines: Lines) -> None:
+    try:
+        await durable()
+    finally:
+        for wait in (durable, lambda: asyncio.sleep(0)):
+            task = asyncio.current_task()
+            assert task is not None
+            task.cancel()
+            try:
+                await wait()
+            except BaseException as error:  # noqa: BLE001 - the code under test
+                lines.append(type(error).__name__)
+
+
 @scenario("queue", "lock", "condition")
 async def synchronisation(lines: Lines) -> None:
     lock, condition = asyncio.Lock(), asyncio.Condition()

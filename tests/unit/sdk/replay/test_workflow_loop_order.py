@@ -180,3 +180,20 @@ def test_as_completed_takes_tasks_also_when_they_are_made_in_its_argument() -> N
 
     loop, task = begun(workflow())
     assert (task.result(), loop.violation) == ([1, 1, 1], None)
+
+
+def test_branches_begin_in_creation_order_also_when_asked_to_begin_eagerly() -> None:
+    begun_branches = []
+
+    async def branch(name: str) -> None:
+        begun_branches.append(name)
+
+    async def workflow() -> None:
+        tasks = [asyncio.create_task(branch("first")), loop.create_task(branch("eager"), eager_start=True)]
+        begun_branches.append("created")
+        await asyncio.gather(*tasks)
+
+    loop = WorkflowLoop()
+    loop.start(workflow())
+    loop.run_until_idle()
+    assert begun_branches == ["created", "first", "eager"]
