@@ -70,7 +70,11 @@ class LocalSystem:
         return FaultyApi(self.api())
 
     def executor(
-        self, *versions: AnyWorkflowVersion, api: Api | None = None, name: str = "executor", config: ExecutorConfig = ExecutorConfig()
+        self,
+        *versions: AnyWorkflowVersion,
+        api: Api | None = None,
+        name: str = "executor",
+        config: ExecutorConfig = ExecutorConfig(),
     ) -> Executor:
         """An executor of `versions`."""
         return Executor(self.client(api), Registry(versions), config=config, name=name)

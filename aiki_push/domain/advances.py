@@ -76,7 +76,9 @@ def _queued(run: Run, now: TimestampMs, limits: Limits) -> Need:
     if now - ready_at < limits.max_age_ms:
         return NeedsOffer()
     last_error = f"; the last offer failed: {run.offer.last_error}" if run.offer.last_error else ""
-    explanation = f"nobody claimed the run within {limits.max_age_ms} ms of being ready, after {run.offer.attempts} offers{last_error}"
+    explanation = (
+        f"nobody claimed the run within {limits.max_age_ms} ms of being ready, after {run.offer.attempts} offers{last_error}"
+    )
     stalled, record = enter(run, Stalled(reason="undelivered"), now, Told(explanation=explanation))
     return NeedsChange(keep_in_tail(stalled, (record,), now))
 

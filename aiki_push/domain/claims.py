@@ -123,7 +123,9 @@ def decide_recovery(run: Run, found: Recovery, now: TimestampMs, limits: Limits)
         return decide_corrupt(run, last, now)
     recoveries = 0 if has_progressed else run.recoveries + 1
     if recoveries >= limits.max_recoveries:
-        explanation = f"{recoveries} executors in a row died or fell silent before they could record anything; the last: {claim.executor}"
+        explanation = (
+            f"{recoveries} executors in a row died or fell silent before they could record anything; the last: {claim.executor}"
+        )
         stalled, record = enter(run, Stalled(reason="crash_loop"), now, Told(executor=claim.executor, explanation=explanation))
         return _take_away(run, stalled, record, last, now)
     queued, record = queue(run, Queued(reason="recovery"), now, Told(executor=claim.executor))

@@ -131,15 +131,7 @@ class UnknownRecord(Stored):
 
 
 KnownRecord: TypeAlias = (
-    InputRecord
-    | Transition
-    | TaskStarted
-    | TaskCompleted
-    | TaskFailed
-    | TaskBackingOff
-    | TaskCancelled
-    | WaitStarted
-    | WaitEnded
+    InputRecord | Transition | TaskStarted | TaskCompleted | TaskFailed | TaskBackingOff | TaskCancelled | WaitStarted | WaitEnded
 )
 Record = Annotated[KnownRecord, Field(discriminator="type")]
 StoredRecord = Annotated[Record | UnknownRecord, Field(union_mode="left_to_right")]

@@ -118,7 +118,15 @@ def enter(run: Run, target: RunState, at: TimestampMs, told: Told = Told()) -> t
         error=told.error,
         explanation=told.explanation,
     )
-    left = {"claim": None, "last_write": None, "waits": (), "offer": Offer(), "ready_at": None, "due_at": None, "advance_errors": 0}
+    left = {
+        "claim": None,
+        "last_write": None,
+        "waits": (),
+        "offer": Offer(),
+        "ready_at": None,
+        "due_at": None,
+        "advance_errors": 0,
+    }
     return run.model_copy(update={**left, "state": target, "revision": record.revision}), record
 
 
@@ -155,4 +163,3 @@ def seal(
     )
     moved_on = run.model_copy(update={"tail": Tail(position=position + 1, records=())})
     return SaveRun(moved_on), PutSlot(run.namespace, run.id, slot)
-

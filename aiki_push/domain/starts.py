@@ -67,5 +67,3 @@ def decide_requeue(run: Run, operation_id: str, now: TimestampMs) -> tuple[Chang
     queued, record = queue(run, Queued(reason="redelivery"), now)
     remembered = (*run.operations, operation_id)[-MAX_OPERATIONS:]
     return keep_in_tail(queued.model_copy(update={"recoveries": 0, "operations": remembered}), (record,), now)
-
-

@@ -196,5 +196,3 @@ def _outcome(end: SegmentEnd) -> Outcome:
             return "parked"
         case Stall():
             return "stalled"
-
-

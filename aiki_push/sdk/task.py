@@ -145,9 +145,9 @@ def task(
 ) -> TaskDecorator:
     """Name a handler, so that its calls are recorded and replayed.
 
-    `retry` says what happens when it raises; without it nothing is tried again. `interrupted`: an execution that was cut off by a crash is repeated ("retry"), or the
-    task fails with OutcomeUnknown ("fail"), for effects that must never be repeated blindly. `input` and `output` stand in for
-    type hints. Raises NotSerializable and SettingsError for handlers that JSON cannot serve, naming the place.
+    `retry` says what happens when it raises; without it nothing is tried again. `interrupted`: an execution that was cut off by a
+    crash is repeated ("retry"), or the task fails with OutcomeUnknown ("fail"), for effects that must never be repeated blindly.
+    `input` and `output` stand in for type hints. Raises NotSerializable and SettingsError for handlers that JSON cannot serve, naming the place.
     """
     check_name(name, what="task")
     names = sys._getframe(1).f_locals
@@ -173,4 +173,6 @@ def check_size(value: Json, *, at: str) -> None:
         return
     size = len(compact_json(value).encode())
     if size > MAX_VALUE_BYTES:
-        raise PayloadTooLarge(f"{at} has {size} bytes of JSON; the limit is {MAX_VALUE_BYTES}", field=at, size=size, limit=MAX_VALUE_BYTES)
+        raise PayloadTooLarge(
+            f"{at} has {size} bytes of JSON; the limit is {MAX_VALUE_BYTES}", field=at, size=size, limit=MAX_VALUE_BYTES
+        )

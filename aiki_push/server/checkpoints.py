@@ -114,7 +114,9 @@ def _own_slot(context: ServerContext, run: Run, written: Checkpoint, found: LogS
     if found is None or found.claim_id != written.owner.claim_id:
         last = context.store.last_slot(run.namespace, run.id)
         context.change(run.namespace, run.id, lambda now: decide_corrupt(now, last, context.clock.now()) if now == run else ())
-        raise RevisionConflict(f"a slot of run {run.id} was written by someone who did not own it; the run is stalled", run_id=run.id)
+        raise RevisionConflict(
+            f"a slot of run {run.id} was written by someone who did not own it; the run is stalled", run_id=run.id
+        )
     return found
 
 

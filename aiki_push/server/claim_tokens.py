@@ -36,5 +36,6 @@ def read(seals: Seals, namespace: str, run_id: str, text: str) -> ClaimToken:
             return ClaimToken(Owner(claim_id, revision), position, is_first)
         case _:
             raise InvalidToken(
-                f"the claim token was not issued for run {run_id}; claim the run and use the token of the latest answer", run_id=run_id
+                f"the claim token was not issued for run {run_id}; claim the run and use the token of the latest answer",
+                run_id=run_id,
             )

@@ -25,8 +25,8 @@ from aiki_push.ports.api.claims import (
     NotClaimed,
     RefreshClaim,
     Refreshed,
-    Released,
     ReleaseClaim,
+    Released,
 )
 from aiki_push.ports.store import CommitRefused, RunContents
 from aiki_push.server.claim_tokens import ClaimToken, mint, read
@@ -101,7 +101,9 @@ def _is_corrupt(run: Run, slots: Iterable[LogSlot], last: LogSlot | None) -> boo
     seen = tuple(slots)
     has_gap = any(slot.position != index for index, slot in enumerate(seen))
     is_short = run.tail.position > (last.position + 1 if last else 0)
-    is_foreign = any(slot.claim_id != claim_id for slot in (*seen, *([last] if last else [])) if slot.position >= run.tail.position)
+    is_foreign = any(
+        slot.claim_id != claim_id for slot in (*seen, *([last] if last else [])) if slot.position >= run.tail.position
+    )
     return has_gap or is_short or is_foreign
 
 
@@ -133,5 +135,3 @@ def inbox(context: ServerContext, namespace: str, request: GetInbox) -> Inbox:
     run = context.store.load(namespace, request.run_id)
     messages = context.store.inbox(namespace, request.run_id, after=request.after)
     return Inbox(messages=messages, inbox_seq=run.inbox_seq, status=run.state.status, revision=run.revision)
-
-

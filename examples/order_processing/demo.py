@@ -91,7 +91,9 @@ class Demo:
 
 async def main(demo: Demo) -> int:
     """Tell the story; the exit code."""
-    demo.say(f"claims go stale after {IDLE_TIMEOUT_MS} ms of silence and are refreshed every {REFRESH_MS} ms (90 s and 30 s by default)")
+    demo.say(
+        f"claims go stale after {IDLE_TIMEOUT_MS} ms of silence and are refreshed every {REFRESH_MS} ms (90 s and 30 s by default)"
+    )
     url, public_key = demo.start_server()
     demo.say(f"the server is up: {url}, on a simulated DynamoDB")
     client = Client(url=url)
@@ -119,9 +121,7 @@ async def play(demo: Demo, url: str, public_key: str, client: Client) -> int:
     frozen = demo.in_the_middle_of_a_task(second)
     second.freeze()
     demo.say(f"[red]B is frozen (SIGSTOP)[/red] in the middle of {frozen.task} of {frozen.order_id}; it does not notice")
-    finished = await asyncio.wait_for(
-        asyncio.gather(*(handle.wait() for handle in handles)), ALL_DONE_TIMEOUT_S
-    )
+    finished = await asyncio.wait_for(asyncio.gather(*(handle.wait() for handle in handles)), ALL_DONE_TIMEOUT_S)
     demo.say("every run has ended; what A and B held went stale, was released, and went on from its last checkpoint elsewhere")
 
     second.thaw()
@@ -130,7 +130,7 @@ async def play(demo: Demo, url: str, public_key: str, client: Client) -> int:
     demo.say(f"[green]… and is refused:[/green] {refusal}")
     until(lambda: not [one for one in demo.ledger.executions() if one.pid == second.pid and one.end is None], "B idle")
 
-    histories = {handle.id: [entry.record async for entry in handle.history()] for handle in handles}
+    histories: dict[str, list[AnyRecord]] = {handle.id: [entry.record async for entry in handle.history()] for handle in handles}
     report = audit(histories, demo.ledger.executions())
     show_timeline(demo, frozen, histories)
     show_orders(demo, [one.state for one in finished], handles, histories)
@@ -143,7 +143,9 @@ def show_timeline(demo: Demo, frozen: Execution, histories: dict[str, list[AnyRe
     demo.console.print(timeline_table(title, timeline(histories[frozen.run_id])))
 
 
-def show_orders(demo: Demo, states: Sequence[object], handles: Sequence[Handle[Outcome]], histories: dict[str, list[AnyRecord]]) -> None:
+def show_orders(
+    demo: Demo, states: Sequence[object], handles: Sequence[Handle[Outcome]], histories: dict[str, list[AnyRecord]]
+) -> None:
     """One line for each order."""
     table = Table("order and outcome", "revision", "executors", title="\nAll orders", title_justify="left")
     for order, state, handle in zip(read_orders(ORDERS_FILE), states, handles, strict=True):
@@ -162,13 +164,15 @@ def verdict(demo: Demo, report: Audit, states: Sequence[object], healthy: Sequen
     faults = list(report.faults)
     faults += [f"an order did not complete: {state}" for state in states if not isinstance(state, Completed)]
     faults += [f"endpoint {process.name} has ended" for process in healthy if not process.is_running]
-    demo.console.print(f"\n{len(states)} orders completed; {report.effects} completed tasks, each with its effect in the ledger exactly once.")
+    demo.console.print(f"\n{len(states)} orders; {report.effects} completed tasks have their effect in the ledger exactly once.")
     for one in report.interrupted:
-        end = "its effect took place all the same" if one.end == "finished" else "its effect did not take place"
+        end = "its effect took place all the same" if one.end == "finished" else "whether its effect took place is unknown"
         demo.console.print(f"interrupted: {one.task} of {one.order_id}, started again elsewhere; {end}")
     for fault in faults:
         demo.console.print(f"[red]WRONG: {fault}[/red]")
-    demo.console.print("[red]The demo failed.[/red]" if faults else "[green]Nothing lost, nothing done twice, no zombie that acts.[/green]")
+    demo.console.print(
+        "[red]The demo failed.[/red]" if faults else "[green]Nothing lost, nothing done twice, no zombie that acts.[/green]"
+    )
     return 1 if faults else 0
 
 

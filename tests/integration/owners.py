@@ -5,6 +5,7 @@ from itertools import count
 
 from aiki_push.domain.log_records import KnownRecord, TaskCompleted, TaskStarted
 from aiki_push.domain.values import Inline, RunId, TimestampMs
+from aiki_push.domain.waits import Wait
 from aiki_push.ports.api.claims import (
     AppendCheckpoint,
     Appended,
@@ -18,7 +19,6 @@ from aiki_push.ports.api.claims import (
     SegmentEnd,
 )
 from aiki_push.ports.api.runs import StartRun
-from aiki_push.domain.waits import Wait
 from tests.local_system import NAMESPACE, LocalSystem
 
 _NUMBERS = count(1)

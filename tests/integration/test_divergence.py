@@ -207,7 +207,9 @@ class OrderAfter(BaseModel):
     priority: int | None = None
 
 
-def ordering(order_type: type[OrderBefore | OrderAfter], order: OrderBefore | OrderAfter, ran: list[str]) -> WorkflowVersion[[], str]:
+def ordering(
+    order_type: type[OrderBefore | OrderAfter], order: OrderBefore | OrderAfter, ran: list[str]
+) -> WorkflowVersion[[], str]:
     @task("book", input=order_type, output=order_type)
     async def book(given: BaseModel) -> BaseModel:
         ran.append("book")

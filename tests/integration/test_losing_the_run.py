@@ -5,13 +5,12 @@ import contextlib
 import gc
 import logging
 import threading
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from aiki_push import Run, WorkflowVersion, task, workflow
+from aiki_push import Run, task
 from aiki_push.domain.changes import SaveRun
 from aiki_push.domain.errors import ServerUnreachable, SettingsError
 from aiki_push.domain.limits import Limits
@@ -24,17 +23,10 @@ from aiki_push.ports.api.runs import StartRun
 from aiki_push.sdk.executor import ExecutorConfig, SegmentResult
 from aiki_push.testing import FakeClock
 from tests.integration.crashes import recover
+from tests.integration.executions import version_of
 from tests.local_system import NAMESPACE, LocalSystem
 
 Hook = Callable[[Operation[Any]], Awaitable[None]]
-
-
-def version_of(body: Callable[[Run], Awaitable[Any]]) -> WorkflowVersion[[], Any]:
-    @workflow("tested").v("1.0.0")
-    async def tested(run: Run) -> Any:
-        return await body(run)
-
-    return tested
 
 
 @task("one")
@@ -135,7 +127,11 @@ async def test_an_append_that_is_given_up_hides_nothing(is_arrived: bool) -> Non
     else:
         assert (result, system.run(run_id).state) == (SegmentResult("yielded"), Queued(reason="yield"))
         assert await system.executor(version_of(both)).execute(run_id, revision=None) == SegmentResult("completed")
-    names = [f"{record.type} {record.task_id[:6]}" for record in system.records(run_id) if isinstance(record, TaskStarted | TaskCompleted)]
+    names = [
+        f"{record.type} {record.task_id[:6]}"
+        for record in system.records(run_id)
+        if isinstance(record, TaskStarted | TaskCompleted)
+    ]
     assert len(names) == len(set(names)) == 4
 
 
@@ -245,8 +241,8 @@ async def test_a_handler_that_blocks_everything_for_longer_than_the_idle_timeout
 
     @task("spinning")
     async def spinning() -> int:
-        until, rounds = time.monotonic() + 3 * idle_timeout_ms / 1_000, 0
-        while time.monotonic() < until:
+        until_ms, rounds = system.clock.monotonic_ms() + 3 * idle_timeout_ms, 0
+        while system.clock.monotonic_ms() < until_ms:
             rounds += 1
         return rounds
 
@@ -297,5 +293,3 @@ async def test_an_executor_without_the_version_gives_the_run_back() -> None:
     run_id = system.server.call(NAMESPACE, StartRun(workflow="another", version="1")).id
     assert await system.executor(version_of(both)).execute(run_id, revision=0) == SegmentResult("released")
     assert system.run(run_id).state == Queued(reason="released")
-
-

@@ -11,7 +11,7 @@ from aiki_push.domain.values import TimestampMs
 from aiki_push.ports.api.endpoints import PutEndpoint, WorkflowVersionField
 from aiki_push.ports.api.runs import GetRun, RequeueRun, StartRun
 from aiki_push.ports.publisher import Declined, Deferred, Failed, Outcome, Published, ReadyRun
-from aiki_push.server.attention.sweep import Swept, SweepPlan, sweep
+from aiki_push.server.attention.sweep import SweepPlan, Swept, sweep
 from aiki_push.testing import FakeClock
 from tests.integration.owners import claim, start
 from tests.local_system import NAMESPACE, LocalSystem
@@ -54,7 +54,11 @@ def test_the_next_offer_is_due_by_what_the_last_one_brought(
     run_id = start(system)
     advance(system, run_id)
     run = system.run(run_id)
-    assert (run.due_at, run.offer, run.state) == (clock.now() + wait_ms, Offer(attempts=1, last_error=error), Queued(reason="new"))
+    assert (run.due_at, run.offer, run.state) == (
+        clock.now() + wait_ms,
+        Offer(attempts=1, last_error=error),
+        Queued(reason="new"),
+    )
 
 
 def test_a_deferred_offer_is_made_when_the_endpoint_asked_for(system: LocalSystem, clock: FakeClock) -> None:
@@ -100,7 +104,9 @@ def test_a_hint_for_one_run_offers_the_first_of_its_queue_in_order(system: Local
     late = system.server.call(NAMESPACE, StartRun(workflow="w", version="1")).id
     clock.advance(-1)
     first = system.server.call(NAMESPACE, StartRun(workflow="w", version="1")).id
-    urgent = system.server.call(NAMESPACE, StartRun.model_validate({"workflow": "w", "version": "1", "options": {"priority": 0}})).id
+    urgent = system.server.call(
+        NAMESPACE, StartRun.model_validate({"workflow": "w", "version": "1", "options": {"priority": 0}})
+    ).id
     system.server.call(NAMESPACE, StartRun(workflow="w", version="2"))
     clock.advance(1)
     advance(system, late)
@@ -199,4 +205,3 @@ def test_one_run_that_cannot_be_advanced_does_not_hold_up_the_others(system: Loc
     swept = sweep(system.context, system.attention, SweepPlan())
     assert (swept.advanced, swept.failed) == (1, 1)
     assert [run.run_id for run in system.publisher.offered] == [healthy]
-

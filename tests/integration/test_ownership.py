@@ -272,7 +272,9 @@ def parked_with_a_late_append(system: LocalSystem, clock: FakeClock) -> tuple[An
     return late, Owner(system, claim(system, run_id, "claim-2"))
 
 
-def test_a_stranger_in_the_log_of_a_running_run_stalls_it_at_its_owners_next_append(system: LocalSystem, clock: FakeClock) -> None:
+def test_a_stranger_in_the_log_of_a_running_run_stalls_it_at_its_owners_next_append(
+    system: LocalSystem, clock: FakeClock
+) -> None:
     late, second = parked_with_a_late_append(system, clock)
     call(system, late)
     with pytest.raises(RevisionConflict):

@@ -22,10 +22,16 @@ def dev(
 ) -> None:
     """Run the whole server in this process: API, hints, offers and sweep. What it stores is gone when it ends."""
     with readable_errors():
-        settings = load_settings(RuntimeSettings, os.environ).model_copy(update={"allow_loopback_http": True, "max_wait_ms": 20_000})
+        settings = load_settings(RuntimeSettings, os.environ).model_copy(
+            update={"allow_loopback_http": True, "max_wait_ms": 20_000}
+        )
         logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
         with dev_server(settings, DevServerOptions(port, store, home)) as server:
-            typer.echo(f"aiki-push dev listens on {server.url}, for this machine only; everyone on it may call, no key is asked for")
-            typer.echo(f"store: {store}, in this process; claims go stale after {settings.limits().claim_idle_timeout_ms} ms of silence")
+            typer.echo(
+                f"aiki-push dev listens on {server.url}, for this machine only; everyone on it may call, no key is asked for"
+            )
+            typer.echo(
+                f"store: {store}, in this process; claims go stale after {settings.limits().claim_idle_timeout_ms} ms of silence"
+            )
             typer.echo(f"pushes are signed; endpoints trust: {' '.join(server.public_keys)}")
             server.run()

@@ -4,7 +4,9 @@ import typer
 
 from aiki_push.apps.cli import demo, dev, keys, runs
 
-app = typer.Typer(name="aiki-push", help="Durable workflows on AWS serverless.", no_args_is_help=True, pretty_exceptions_enable=False)
+app = typer.Typer(
+    name="aiki-push", help="Durable workflows on AWS serverless.", no_args_is_help=True, pretty_exceptions_enable=False
+)
 app.command("dev")(dev.dev)
 app.command("demo")(demo.demo)
 app.add_typer(runs.app, name="runs")

@@ -73,7 +73,9 @@ async def _show(client: Client, request: GetRun) -> None:
     console = Console()
     console.print(f"run {run.id}: {run.workflow} {run.version} is [bold]{run.state.status}[/bold] at revision {run.revision}")
     if run.offer.attempts and run.state.status == "queued":
-        console.print(f"offered {run.offer.attempts} times" + (f"; the last: {run.offer.last_error}" if run.offer.last_error else ""))
+        console.print(
+            f"offered {run.offer.attempts} times" + (f"; the last: {run.offer.last_error}" if run.offer.last_error else "")
+        )
     console.print(timeline_table("", timeline(records)))
 
 
@@ -109,5 +111,3 @@ def _json(text: str) -> Json:
         return parse_json(Path(text[1:]).read_bytes() if text.startswith("@") else text, at="--input")
     except (OSError, NotJson) as error:
         raise SettingsError(f"--input cannot be read: {error}") from None
-
-

@@ -12,6 +12,7 @@ import uvicorn
 
 from aiki_push.adapters.signing.key_file import KeyFile
 from aiki_push.adapters.signing.key_ring import CachedKeyRing
+from aiki_push.adapters.storage.dynamodb.definition import TABLE
 from aiki_push.adapters.storage.dynamodb.table import DynamoDbTable
 from aiki_push.adapters.storage.memory.table import MemoryTable
 from aiki_push.adapters.storage.table import Table
@@ -21,7 +22,6 @@ from aiki_push.adapters.wakeups.memory import MemoryWakeups
 from aiki_push.apps.build import Ports, build_context, build_publisher, build_wire
 from aiki_push.apps.devserver.listening import listen
 from aiki_push.apps.devserver.local_aws import create_table, local_aws
-from aiki_push.adapters.storage.dynamodb.definition import TABLE
 from aiki_push.apps.settings import RuntimeSettings
 from aiki_push.domain.errors import AikiError
 from aiki_push.server.attention.advance import Attention

@@ -34,8 +34,9 @@ class EndpointView(Answer):
 class PutEndpoint(Operation[EndpointView]):
     """Register an endpoint, or replace its registration.
 
-    `url` is https; plain http only to loopback addresses, where the server allows it. Runs of the `workflows` listed are pushed to it, in its
-    `pools` (none: runs without a pool). With `secret` (`whsec_…`) its pushes are signed by HMAC (`v1`), without by the server's keys (`v1a`).
+    `url` is https; plain http only to loopback addresses, where the server allows it. Runs of the `workflows` listed are pushed to it,
+    in its `pools` (none: runs without a pool). With `secret` (`whsec_…`) its pushes are signed by HMAC (`v1`), without by the server's
+    keys (`v1a`).
     Raises InvalidRequest.
     """
 

@@ -150,5 +150,3 @@ class GetPayload(Operation[PayloadContent]):
 
     run_id: RunIdField
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-
-

@@ -8,7 +8,9 @@ from aiki_push.sdk.failures import TaskFailed
 
 def cause_of(error: BaseException, order: Mapping[str, int]) -> TaskCause | SelfCause:
     """The cause of `error`; of an exception group, that of its first leaf by `order` (task ids to their place in the log)."""
-    first = min(_leaves(error), key=lambda leaf: order.get(leaf.task_id, len(order)) if isinstance(leaf, TaskFailed) else len(order))
+    first = min(
+        _leaves(error), key=lambda leaf: order.get(leaf.task_id, len(order)) if isinstance(leaf, TaskFailed) else len(order)
+    )
     return TaskCause(task_id=first.task_id) if isinstance(first, TaskFailed) else SelfCause()
 
 

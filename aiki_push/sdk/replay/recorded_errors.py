@@ -16,7 +16,9 @@ def record_error(error: BaseException) -> RecordedError:
     if _size(recorded) > MAX_ERROR_BYTES:
         half = MAX_ERROR_BYTES // 8
         recorded = RecordedError(
-            name=_shortened(recorded.name, half), message=_shortened(recorded.message, half), stack=_shortened(recorded.stack or "", half)
+            name=_shortened(recorded.name, half),
+            message=_shortened(recorded.message, half),
+            stack=_shortened(recorded.stack or "", half),
         )
     return recorded
 

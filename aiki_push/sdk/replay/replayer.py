@@ -134,4 +134,3 @@ class Replayer:
             self.resumed.remove(live)
         if live.recorded is None or not live.recorded.is_cancelled:
             self.cancelled.append(live)
-

@@ -193,7 +193,11 @@ class Segment:
                 self._started_timers.add(timer.number)
                 if not self._replayer.is_recorded(timer):
                     started = WaitStarted(
-                        at=self._now(), kind="timer", key=timer_key(timer.branch), ordinal=timer.ordinal, deadline_at=timer.deadline_at
+                        at=self._now(),
+                        kind="timer",
+                        key=timer_key(timer.branch),
+                        ordinal=timer.ordinal,
+                        deadline_at=timer.deadline_at,
                     )
                     self._journal.add(started)
 
@@ -243,7 +247,9 @@ class Segment:
             return Park(waits=tuple(_wait(timer) for timer in timers), seen_seq=self._seen_seq)
         else:
             stands = self._replayer.loop.where_branches_stand()
-            return _failure(NothingToWaitFor(f"every branch waits, and nothing that they wait for can happen:\n{stands}"), SelfCause())
+            return _failure(
+                NothingToWaitFor(f"every branch waits, and nothing that they wait for can happen:\n{stands}"), SelfCause()
+            )
         return None
 
     async def _wait_for_news(self, left_ms: int | None) -> None:
@@ -274,7 +280,9 @@ class Segment:
         _, stuck = await asyncio.wait(executions, timeout=self._config.grace_period_ms / 1_000)
         if stuck:
             names = ", ".join(sorted(execution.get_name() for execution in stuck))
-            _log.warning("run %s ends while %s still runs and does not stop", self._run_id, names, extra={"aiki.run_id": self._run_id})
+            _log.warning(
+                "run %s ends while %s still runs and does not stop", self._run_id, names, extra={"aiki.run_id": self._run_id}
+            )
 
     def _result(self, main: asyncio.Task[object]) -> SegmentEnd:
         if main.cancelled():

@@ -51,5 +51,3 @@ def sweep(context: ServerContext, attention: Attention, plan: SweepPlan) -> Swep
         else:
             failed += 1
     return Swept(advanced, failed, hinted, is_complete=len(entries) < plan.page)
-
-

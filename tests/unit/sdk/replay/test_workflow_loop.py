@@ -2,23 +2,14 @@ import asyncio
 import contextvars
 import gc
 import sys
-from collections.abc import Coroutine
 from types import CoroutineType
-from typing import Any
 
 import pytest
 
 from aiki_push.domain.errors import NotDurable
 from aiki_push.sdk.replay.loop import WorkflowLoop
 from aiki_push.sdk.replay.turns import in_plain_callback
-
-
-def begun(coroutine: Coroutine[Any, Any, Any]) -> tuple[WorkflowLoop, asyncio.Task[Any]]:
-    """A loop that has run the coroutine until idle."""
-    loop = WorkflowLoop()
-    task = loop.start(coroutine)
-    loop.run_until_idle()
-    return loop, task
+from tests.unit.sdk.replay.begun_workflows import begun
 
 
 def test_a_workflow_goes_on_when_its_future_is_resolved() -> None:

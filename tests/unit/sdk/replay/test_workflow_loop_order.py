@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-import aiki_push
 from aiki_push.domain.errors import NotDurable
 from aiki_push.sdk.replay.loop import WorkflowLoop
+from tests.unit.sdk.replay.begun_workflows import begun
 
 PROGRAM = """
 import sys
@@ -84,9 +84,8 @@ print(*lines, sep="\\n")
 
 
 def output_of(*arguments: str, **environment: str) -> str:
-    root = str(Path(aiki_push.__file__).parents[1])
     command = [sys.executable, "-W", "error", "-c", PROGRAM, *arguments]
-    environment = {**os.environ, "PYTHONPATH": root, **environment}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[4]), **environment}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=60).stdout
 
 
@@ -103,14 +102,6 @@ def test_everything_happens_in_the_same_order_whatever_the_hash_seed_and_the_mem
     assert sum("cancelled" in line for line in lines) > 10
     assert sum("completed" in line for line in lines) == 40
     assert set(outputs) == {outputs[0]}
-
-
-def begun(coroutine: Any) -> tuple[WorkflowLoop, asyncio.Task[Any]]:
-    """A loop that has run the coroutine until idle."""
-    loop = WorkflowLoop()
-    task = loop.start(coroutine)
-    loop.run_until_idle()
-    return loop, task
 
 
 def test_tasks_and_futures_hash_by_creation_and_equal_only_themselves() -> None:

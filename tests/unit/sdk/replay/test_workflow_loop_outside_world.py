@@ -6,7 +6,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 import pytest
@@ -14,16 +14,9 @@ import pytest
 from aiki_push.domain.errors import NotDurable
 from aiki_push.sdk.replay.loop import WorkflowLoop
 from aiki_push.sdk.replay.outside_world import MAX_REFUSALS
+from tests.unit.sdk.replay.begun_workflows import begun
 
 HERE = "test_workflow_loop_outside_world.py"
-
-
-def begun(coroutine: Coroutine[Any, Any, Any]) -> tuple[WorkflowLoop, asyncio.Task[Any]]:
-    """A loop that has run the coroutine until idle."""
-    loop = WorkflowLoop()
-    task = loop.start(coroutine)
-    loop.run_until_idle()
-    return loop, task
 
 
 async def use_asyncio(function: Callable[..., Any], *args: Any) -> None:

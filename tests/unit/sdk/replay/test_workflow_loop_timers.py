@@ -1,23 +1,14 @@
 import asyncio
 import math
-from typing import Any
 
 import pytest
 
 from aiki_push.domain.values import TimestampMs
 from aiki_push.sdk.replay.loop import WorkflowLoop
 from aiki_push.sdk.replay.timers import NEVER
+from tests.unit.sdk.replay.begun_workflows import begun
 
 T = TimestampMs(1_700_000_000_123)
-
-
-def begun(coroutine: Any, at: TimestampMs = T) -> tuple[WorkflowLoop, asyncio.Task[Any]]:
-    """A loop at the time `at` that has run the coroutine until idle."""
-    loop = WorkflowLoop()
-    loop.set_time_ms(at)
-    task = loop.start(coroutine)
-    loop.run_until_idle()
-    return loop, task
 
 
 def deadlines(loop: WorkflowLoop) -> list[tuple[str, int, int]]:
@@ -68,7 +59,7 @@ def test_every_millisecond_of_a_second_is_exact() -> None:
             await asyncio.Event().wait()
 
     for ms in range(1, 1001):
-        loop, _ = begun(timeout(ms), TimestampMs(T + 7 * ms))
+        loop, _ = begun(timeout(ms), T + 7 * ms)
         assert deadlines(loop) == [("0", 1, T + 8 * ms)]
         loop.drop()
 
@@ -86,7 +77,7 @@ def test_timers_are_in_order_of_deadline_then_creation_and_numbered_by_branch() 
         async with asyncio.timeout(3), asyncio.timeout(2):
             await asyncio.wait(tasks)
 
-    loop, _ = begun(workflow())
+    loop, _ = begun(workflow(), T)
     assert deadlines(loop) == [
         ("0", 2, T + 2000),
         ("0", 1, T + 3000),
@@ -110,7 +101,7 @@ def test_a_fired_timer_wakes_its_sleeper_once() -> None:
         woken.append(await asyncio.sleep(5, "woken"))
         woken.append(await asyncio.sleep(5, "again"))
 
-    loop, _ = begun(workflow())
+    loop, _ = begun(workflow(), T)
     timer = loop.timers[0]
     timer.fire()
     timer.fire()
@@ -133,7 +124,7 @@ def test_a_timeout_that_fires_raises_and_one_that_is_left_vanishes() -> None:
             return "timed out"
         return "slept"
 
-    loop, task = begun(workflow())
+    loop, task = begun(workflow(), T)
     assert deadlines(loop) == [("0", 2, T + 10_000), ("0", 3, T + 20_000)]
     loop.timers[0].fire()
     loop.run_until_idle()
@@ -171,7 +162,7 @@ def test_no_delay_and_a_deadline_that_has_passed_are_no_timers() -> None:
             await asyncio.wait_for(asyncio.Event().wait(), 0)
         await asyncio.sleep(1)
 
-    loop, _ = begun(workflow())
+    loop, _ = begun(workflow(), T)
     assert calls == ["later", "at"]
     assert deadlines(loop) == [("0", 1, T + 1000)]
     loop.drop()
@@ -179,7 +170,7 @@ def test_no_delay_and_a_deadline_that_has_passed_are_no_timers() -> None:
 
 @pytest.mark.parametrize("seconds", [math.inf, 1e300, (NEVER - T) / 1000])
 def test_an_endless_delay_is_nothing_to_wait_for(seconds: float) -> None:
-    loop, task = begun(asyncio.sleep(seconds))
+    loop, task = begun(asyncio.sleep(seconds), T)
     assert (deadlines(loop), task.done()) == ([], False)
     loop.drop()
 
@@ -209,7 +200,7 @@ def test_a_callback_of_a_timer_runs_in_the_context_of_its_call() -> None:
         asyncio.get_running_loop().call_later(1, lambda: seen.append(variable.get()))
         variable.set("later")
 
-    loop, _ = begun(workflow())
+    loop, _ = begun(workflow(), T)
     loop.timers[0].fire()
     loop.run_until_idle()
     assert seen == ["at the call"]

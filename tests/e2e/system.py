@@ -1,0 +1,111 @@
+"""The whole system in processes of its own: a development server and endpoints, and what a test asks of them."""
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from aiki_push import Client
+from aiki_push.domain.log_records import AnyRecord, TaskStarted, Transition
+from aiki_push.ports.api.endpoints import DeleteEndpoint, PutEndpoint, WorkflowVersionField
+from aiki_push.ports.api.runs import GetRun, RunView
+from aiki_push.sdk.run_handle import Handle
+from aiki_push.sdk.types.json_type import JsonType
+from tests.e2e import workflows
+from tests.e2e.processes import PATIENCE_S, Process, Processes, is_listening, until
+
+IDLE_TIMEOUT_MS = 5_000
+REFRESH_MS = 500
+IDLE_TIMEOUT = "AIKI_DAEMONS__RECOVER_OVERDUE_OUTBOX_ENTRIES__CLAIM_IDLE_TIMEOUT_MS"
+
+AIKI_PUSH = Path(sys.executable).with_name("aiki-push")
+WORKFLOWS = tuple(WorkflowVersionField(name=one.name, version=one.version) for one in workflows.ALL)
+
+
+@dataclass(frozen=True, slots=True)
+class DevServer:
+    """A development server that is listening. `home` has its signing keys."""
+
+    process: Process
+    url: str
+    public_keys: str
+    home: Path
+
+
+def start_server(processes: Processes, *, store: str = "memory", idle_timeout_ms: int = IDLE_TIMEOUT_MS) -> DevServer:
+    """`aiki-push dev` on a free port."""
+    home = processes.folder / "server"
+    command = [str(AIKI_PUSH), "dev", "--port", "0", "--store", store, "--home", str(home)]
+    process = processes.start("server", command, {IDLE_TIMEOUT: str(idle_timeout_ms)})
+    url = process.find(r"http://127\.0\.0\.1:\d+")
+    server = DevServer(process, url, process.find(r"(?<=endpoints trust: )\S.*"), home)
+    until(lambda: is_listening(int(url.rpartition(":")[2])), "the server listening")
+    return server
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An endpoint that is listening; whether it is registered is another matter."""
+
+    name: str
+    process: Process
+    url: str
+
+
+class System:
+    """A server, what a client can ask of it, and endpoints that are started on demand. `client` calls the server directly."""
+
+    def __init__(self, processes: Processes, server: DevServer) -> None:
+        self.processes = processes
+        self.server = server
+        self.client = Client(url=server.url, retry_budget_ms=PATIENCE_S * 1_000)
+
+    def start_endpoint(self, name: str, *, server_url: str | None = None, refresh_ms: int = REFRESH_MS) -> Endpoint:
+        """An endpoint that reaches the server at `server_url`, by default directly."""
+        environment = {
+            "E2E_SERVER_URL": server_url or self.server.url,
+            "E2E_PUBLIC_KEYS": self.server.public_keys,
+            "E2E_EXECUTOR": name,
+            "E2E_FOLDER": str(self.processes.folder),
+            "E2E_REFRESH_MS": str(refresh_ms),
+        }
+        process = self.processes.python(name, ["-m", "tests.e2e.endpoint_process"], environment)
+        url = process.find(r"http://127\.0\.0\.1:\d+/")
+        until(lambda: is_listening(int(url.strip("/").rpartition(":")[2])), f"endpoint {name} listening")
+        return Endpoint(name, process, url)
+
+    async def register(self, endpoint: Endpoint) -> None:
+        """From now on runs are pushed to it."""
+        await self.client.api.call(PutEndpoint(endpoint_id=endpoint.name, url=endpoint.url, workflows=WORKFLOWS))
+
+    async def deregister(self, endpoint: Endpoint) -> None:
+        """From now on they are not."""
+        await self.client.api.call(DeleteEndpoint(endpoint_id=endpoint.name))
+
+    async def run(self, run_id: str) -> RunView:
+        """The run as it is now."""
+        return await self.client.api.call(GetRun(run_id=run_id))
+
+    async def records(self, run_id: str) -> list[AnyRecord]:
+        """All that is recorded of the run."""
+        handle = Handle(self.client, await self.run(run_id), JsonType[object](object, at="output"))
+        return [entry.record async for entry in handle.history()]
+
+    async def transitions(self, run_id: str) -> list[tuple[int, str, str | None]]:
+        """Revision, status and executor of each."""
+        return [(one.revision, one.state.status, one.executor) for one in await self.records(run_id) if isinstance(one, Transition)]
+
+    async def attempts(self, run_id: str) -> list[tuple[str, int]]:
+        """Task and attempt of each recorded start."""
+        return [(one.name, one.attempt) for one in await self.records(run_id) if isinstance(one, TaskStarted)]
+
+
+@asynccontextmanager
+async def system_in(processes: Processes, *, store: str = "memory", idle_timeout_ms: int = IDLE_TIMEOUT_MS) -> AsyncIterator[System]:
+    """A system without endpoints."""
+    system = System(processes, start_server(processes, store=store, idle_timeout_ms=idle_timeout_ms))
+    try:
+        yield system
+    finally:
+        await system.client.close()

@@ -1,0 +1,113 @@
+"""Timers of workflows: around tasks, on replay, and alone."""
+
+import asyncio
+
+import pytest
+
+from aiki_push import Run, task
+from aiki_push.domain.log_records import TaskCancelled, TaskCompleted, WaitEnded
+from aiki_push.domain.run_states import Sleeping
+from aiki_push.ports.api.claims import AppendCheckpoint
+from aiki_push.sdk.executor import SegmentResult
+from aiki_push.testing import FakeClock
+from tests.integration.crashes import PowerCut, recover
+from tests.integration.executions import COMPLETED, execute, output_of, version_of
+from tests.local_system import NAMESPACE, LocalSystem
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def system(clock: FakeClock) -> LocalSystem:
+    return LocalSystem(clock=clock)
+
+
+async def test_a_timeout_around_a_task_fires_and_cancels_its_handler() -> None:
+    ended: list[str] = []
+
+    @task("long")
+    async def long() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+
+    @task("after")
+    async def after() -> str:
+        return "after"
+
+    async def body(run: Run) -> str:
+        try:
+            async with asyncio.timeout(0.02):
+                await long.start(run)
+        except TimeoutError:
+            return await after.start(run)
+        return "in time"
+
+    system = LocalSystem()
+    result, run_id = await execute(system, body)
+    assert (result, ended, await output_of(system, run_id)) == (COMPLETED, ["cancelled"], "after")
+    kinds = [type(record) for record in system.records(run_id)]
+    assert kinds.index(WaitEnded) < kinds.index(TaskCancelled) < kinds.index(TaskCompleted)
+
+
+async def test_a_timeout_that_fired_fires_on_every_replay_and_writes_nothing_again() -> None:
+    system = LocalSystem(clock=FakeClock())
+
+    @task("long")
+    async def long() -> None:
+        await asyncio.Event().wait()
+
+    @task("after")
+    async def after(number: int) -> int:
+        return number
+
+    async def body(run: Run) -> list[int]:
+        try:
+            async with asyncio.timeout(0.001):
+                await long.start(run)
+        except TimeoutError:
+            return [await after.start(run, 1), await after.start(run, 2)]
+        return []
+
+    version = version_of(body)
+    run_id = (await version.start(system.client())).id
+    clock = system.clock
+    assert isinstance(clock, FakeClock)
+
+    api = system.faulty_api()
+    sent = 0
+
+    async def tick_then_cut(operation: object) -> None:
+        nonlocal sent
+        if isinstance(operation, AppendCheckpoint):
+            clock.advance(1)
+            sent += 1
+            if sent == 3:
+                raise PowerCut
+
+    api.before = tick_then_cut
+    with pytest.raises(PowerCut):
+        await system.executor(version, api=api).execute(run_id, revision=None)
+    recover(system, clock, run_id)
+    before = [record for record in system.records(run_id) if isinstance(record, WaitEnded | TaskCancelled)]
+    assert await system.executor(version).execute(run_id, revision=None) == COMPLETED
+    assert [record for record in system.records(run_id) if isinstance(record, WaitEnded | TaskCancelled)] == before
+    assert [type(record) for record in before] == [WaitEnded, TaskCancelled]
+
+
+async def test_a_timer_alone_parks_the_run_and_it_goes_on_at_its_time(system: LocalSystem, clock: FakeClock) -> None:
+    version = version_of(lambda _: asyncio.sleep(3_600, "woken"))
+    run_id = (await version.start(system.client())).id
+    began_at = clock.now()
+    assert await system.executor(version).execute(run_id, revision=0) == SegmentResult("parked")
+    parked = system.run(run_id)
+    assert (parked.state, parked.due_at) == (Sleeping(wakeup_at=began_at + 3_600_000), began_at + 3_600_000)
+    clock.advance(3_600_000)
+    system.attention.advance(NAMESPACE, run_id)
+    assert await system.executor(version).execute(run_id, revision=None) == COMPLETED
+    assert await output_of(system, run_id) == "woken"
