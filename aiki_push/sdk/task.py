@@ -147,7 +147,8 @@ def task(
 
     `retry` says what happens when it raises; without it nothing is tried again. `interrupted`: an execution that was cut off by a
     crash is repeated ("retry"), or the task fails with OutcomeUnknown ("fail"), for effects that must never be repeated blindly.
-    `input` and `output` stand in for type hints. Raises NotSerializable and SettingsError for handlers that JSON cannot serve, naming the place.
+    `input` and `output` stand in for type hints.
+    Raises NotSerializable and SettingsError for handlers that JSON cannot serve, naming the place.
     """
     check_name(name, what="task")
     names = sys._getframe(1).f_locals

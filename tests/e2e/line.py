@@ -142,7 +142,7 @@ class _Conversation(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    do_GET = do_POST = do_PUT = do_DELETE = forward
+    do_GET = do_POST = do_PUT = do_DELETE = forward  # noqa: N815 - the base class looks for these names
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the base class names it so
         """Nothing: what passed is in `exchanges`."""

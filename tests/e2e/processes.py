@@ -81,7 +81,12 @@ class Processes:
         log_file = self.folder / f"{name}.log"
         with log_file.open("wb") as log:
             popen = subprocess.Popen(
-                command, cwd=ROOT, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+                command,
+                cwd=ROOT,
+                env={**os.environ, **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
             )
         process = Process(name, popen, log_file)
         self.started.append(process)
@@ -106,11 +111,10 @@ def processes_in(folder: Path) -> Iterator[Processes]:
 
 
 def until(look: Callable[[], T | None], what: str) -> T:
-    """What `look` finds, as soon as it is neither None nor False."""
+    """What `look` finds, as soon as it finds anything."""
     ends_at_ms = CLOCK.monotonic_ms() + PATIENCE_S * 1_000
     while True:
-        found = look()
-        if found is not None and found is not False:
+        if found := look():
             return found
         assert CLOCK.monotonic_ms() < ends_at_ms, f"after {PATIENCE_S} s still no sign of this: {what}"
         CLOCK.sleep(DurationMs(20))

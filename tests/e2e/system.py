@@ -1,19 +1,23 @@
 """The whole system in processes of its own: a development server and endpoints, and what a test asks of them."""
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
+from typing import TypeVar
 
-from aiki_push import Client
-from aiki_push.domain.log_records import AnyRecord, TaskStarted, Transition
+from aiki_push import Client, Finished, Handle
+from aiki_push.domain.log_records import TaskStarted, Transition
+from aiki_push.domain.values import RunId
 from aiki_push.ports.api.endpoints import DeleteEndpoint, PutEndpoint, WorkflowVersionField
-from aiki_push.ports.api.runs import GetRun, RunView
-from aiki_push.sdk.run_handle import Handle
-from aiki_push.sdk.types.json_type import JsonType
+from aiki_push.ports.api.runs import GetRun
 from tests.e2e import workflows
-from tests.e2e.processes import PATIENCE_S, Process, Processes, is_listening, until
+from tests.e2e.processes import CLOCK, PATIENCE_S, Process, Processes, is_listening, until
+
+T = TypeVar("T")
 
 IDLE_TIMEOUT_MS = 5_000
 REFRESH_MS = 500
@@ -83,26 +87,43 @@ class System:
         """From now on they are not."""
         await self.client.api.call(DeleteEndpoint(endpoint_id=endpoint.name))
 
-    async def run(self, run_id: str) -> RunView:
-        """The run as it is now."""
-        return await self.client.api.call(GetRun(run_id=run_id))
+    async def standing(self, run_id: RunId) -> tuple[int, str, str | None]:
+        """The run's revision, its status, and who executes it."""
+        run = await self.client.api.call(GetRun(run_id=run_id))
+        return run.revision, run.state.status, run.claim.executor if run.claim else None
 
-    async def records(self, run_id: str) -> list[AnyRecord]:
-        """All that is recorded of the run."""
-        handle = Handle(self.client, await self.run(run_id), JsonType[object](object, at="output"))
-        return [entry.record async for entry in handle.history()]
+    async def until_revision(self, run_id: RunId, revision: int) -> None:
+        """Return once the run has this revision, or a later one."""
+        ends_at_ms = CLOCK.monotonic_ms() + PATIENCE_S * 1_000
+        while (standing := await self.standing(run_id))[0] < revision:
+            assert CLOCK.monotonic_ms() < ends_at_ms, f"after {PATIENCE_S} s the run is not at {revision} yet: {standing}"
+            await asyncio.sleep(0.05)
 
-    async def transitions(self, run_id: str) -> list[tuple[int, str, str | None]]:
-        """Revision, status and executor of each."""
-        return [(one.revision, one.state.status, one.executor) for one in await self.records(run_id) if isinstance(one, Transition)]
 
-    async def attempts(self, run_id: str) -> list[tuple[str, int]]:
-        """Task and attempt of each recorded start."""
-        return [(one.name, one.attempt) for one in await self.records(run_id) if isinstance(one, TaskStarted)]
+async def end_of(handle: Handle[T]) -> Finished[T]:
+    """How the run ended, once it has."""
+    finished = await handle.wait(timeout=timedelta(seconds=PATIENCE_S))
+    assert isinstance(finished, Finished), f"after {PATIENCE_S} s the run has not ended yet: {handle.run}"
+    return finished
+
+
+async def transitions(handle: Handle[T]) -> list[tuple[int, str, str | None]]:
+    """Revision, status and executor of each."""
+    records = [entry.record async for entry in handle.history()]
+    return [(one.revision, one.state.status, one.executor) for one in records if isinstance(one, Transition)]
+
+
+async def attempts(handle: Handle[T]) -> list[tuple[str, int]]:
+    """Task and attempt of each recorded start."""
+    return [
+        (entry.record.name, entry.record.attempt) async for entry in handle.history() if isinstance(entry.record, TaskStarted)
+    ]
 
 
 @asynccontextmanager
-async def system_in(processes: Processes, *, store: str = "memory", idle_timeout_ms: int = IDLE_TIMEOUT_MS) -> AsyncIterator[System]:
+async def system_in(
+    processes: Processes, *, store: str = "memory", idle_timeout_ms: int = IDLE_TIMEOUT_MS
+) -> AsyncIterator[System]:
     """A system without endpoints."""
     system = System(processes, start_server(processes, store=store, idle_timeout_ms=idle_timeout_ms))
     try:

@@ -3,33 +3,14 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any, TypeVar, cast
 
 from aiki_push.domain.errors import Dropped
+from aiki_push.sdk.replay.lineage import Lineage
 from aiki_push.sdk.replay.outside_world import OutsideWorld, is_user_code, place_of
 
 T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class Lineage:
-    """A branch's name, and what it has created so far. Names and numbers are the same on every replay."""
-
-    name: str
-    children: int = 0
-    timers: int = 0
-
-    def next_child(self) -> "Lineage":
-        """The lineage of one more branch created by this one."""
-        self.children += 1
-        return Lineage(f"{self.name}.{self.children}")
-
-    def next_timer(self) -> int:
-        """The ordinal, from 1, of one more timer created by this branch."""
-        self.timers += 1
-        return self.timers
 
 
 class BranchBody:

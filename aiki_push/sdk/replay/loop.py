@@ -3,20 +3,19 @@
 import asyncio
 import sys
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import Context, copy_context
-from functools import partial
 from threading import get_ident
 from typing import Any, TypeVar, TypeVarTuple, cast
 
 from aiki_push.domain.errors import NotDurable
-from aiki_push.domain.values import TimestampMs
-from aiki_push.sdk.replay.branches import Branch, BranchBody, Lineage, stand
+from aiki_push.sdk.replay.branches import Branch, BranchBody, stand
 from aiki_push.sdk.replay.dropping import close_branch, close_generator
-from aiki_push.sdk.replay.outside_world import OutsideWorld
+from aiki_push.sdk.replay.lineage import Lineage
+from aiki_push.sdk.replay.ready_calls import ReadyCall
 from aiki_push.sdk.replay.stable_futures import StableFuture, check_caller_of_create_future, check_caller_of_create_task
-from aiki_push.sdk.replay.steps import ReadyCall, running
-from aiki_push.sdk.replay.timers import DurableTimer, Timers, up_to_ms
+from aiki_push.sdk.replay.timers import Clock
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -24,7 +23,7 @@ Ts = TypeVarTuple("Ts")
 MAX_CALLS_A_STEP = 100_000
 
 
-class WorkflowLoop(OutsideWorld):
+class WorkflowLoop(Clock):
     """A deterministic event loop, stepped from a plain callback of the ordinary loop, in the thread that made it."""
 
     unhandled: list[BaseException]
@@ -35,7 +34,6 @@ class WorkflowLoop(OutsideWorld):
         self.unhandled = []
         self._ready: deque[ReadyCall] = deque()
         self._branches: dict[Branch[Any], ReadyCall] = {}  # those without an end, each with the call that steps its task
-        self._timers = Timers(self)
         self._generators_left: list[AsyncGenerator[Any, Any]] = []
         self._main = Lineage("0")
         self._created = 0
@@ -50,7 +48,7 @@ class WorkflowLoop(OutsideWorld):
 
     def run_until_idle(self) -> None:
         """Make every ready call until none is left. After `MAX_CALLS_A_STEP` that is a violation, and the rest is left undone."""
-        with running(self, self._generator_left):
+        with self._running():
             for _ in range(MAX_CALLS_A_STEP):
                 if not self._ready:
                     return
@@ -60,20 +58,6 @@ class WorkflowLoop(OutsideWorld):
             f"Look for a loop around an await that never waits, such as asyncio.sleep(0).\n{self.where_branches_stand()}"
         )
 
-    def set_time_ms(self, at: TimestampMs) -> None:
-        """Move the workflow's clock on to `at`; it never goes back."""
-        self._timers.now_at = max(self._timers.now_at, at)
-
-    @property
-    def timers(self) -> Sequence[DurableTimer]:
-        """The open timers by deadline, then by creation."""
-        return self._timers.in_order()
-
-    @property
-    def branch(self) -> str:
-        """Name of the branch that runs now; plain callbacks count as the main branch."""
-        return self._lineage.name
-
     def where_branches_stand(self) -> str:
         """A line for each branch without an end, in creation order: its name, and the innermost user code it waits in."""
         return "\n".join(f"branch {branch.lineage.name}: {stand(branch.get_coro())}" for branch in self._branches)
@@ -81,20 +65,16 @@ class WorkflowLoop(OutsideWorld):
     def drop(self) -> None:
         """Close every branch, the youngest first, then end its task. Nothing done from now on has an effect or is reported."""
         self.dropping = True
-        with running(self, self._generator_left):
+        with self._running():
             for branch in reversed(list(self._branches)):
                 self._close(branch)
             for branch, step in list(self._branches.items()):
                 branch.body.finish()
                 step.make()
         self._branches.clear()
-        self._timers.close_all()
+        self._open_timers.clear()
+        self._in_order = None
         self._ready.clear()
-
-    @property
-    def now_at(self) -> TimestampMs:
-        """The workflow's clock: the time of the latest thing it was given, the same on every replay."""
-        return self._timers.now_at
 
     # What asyncio and user code call.
 
@@ -107,22 +87,6 @@ class WorkflowLoop(OutsideWorld):
         handle = asyncio.Handle(callback, args, self, context)
         self._ready.append(ReadyCall(handle, context, callback, args))
         return handle
-
-    def call_later(
-        self, delay: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
-    ) -> asyncio.TimerHandle:
-        """A durable timer due after `delay` seconds, rounded up to milliseconds; without a delay a plain call."""
-        return self._call_at(self.now_at + up_to_ms(delay), partial(callback, *args), context)
-
-    def call_at(
-        self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
-    ) -> asyncio.TimerHandle:
-        """A durable timer due at `when` (seconds of `time()`), rounded up to milliseconds; a plain call if that has passed."""
-        return self._call_at(up_to_ms(when), partial(callback, *args), context)
-
-    def time(self) -> float:
-        """The workflow's clock in seconds."""
-        return self.now_at / 1000
 
     def create_future(self) -> asyncio.Future[Any]:
         """A future that hashes by its creation number."""
@@ -145,10 +109,14 @@ class WorkflowLoop(OutsideWorld):
         except NotDurable:
             coro.close()
             raise
-        task = self._begin(coro, self._lineage.next_child(), name, context)
+        task = self._begin(coro, self.lineage.next_child(), name, context)
         if self.dropping:
             coro.close()
         return task
+
+    def is_running(self) -> bool:
+        """Whether a step runs in this thread."""
+        return asyncio._get_running_loop() is self
 
     def call_exception_handler(self, context: Mapping[str, Any]) -> None:
         """Keep the error of a task or future that Python freed before anybody looked at it."""
@@ -157,7 +125,8 @@ class WorkflowLoop(OutsideWorld):
     # What only this loop does.
 
     @property
-    def _lineage(self) -> Lineage:
+    def lineage(self) -> Lineage:
+        """The branch that runs now; plain callbacks count as the main one."""
         current = asyncio.current_task(self)
         return current.lineage if isinstance(current, Branch) else self._main
 
@@ -175,9 +144,17 @@ class WorkflowLoop(OutsideWorld):
     def _forget(self, branch: asyncio.Task[Any]) -> None:
         del self._branches[cast(Branch[Any], branch)]
 
-    def _call_at(self, deadline: int, call: Callable[[], object], context: Context | None) -> asyncio.TimerHandle:
-        context = copy_context() if context is None else context
-        return self._timers.call_at(deadline, partial(self.call_soon, call, context=context), self._lineage)
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """Be the running loop, in place of an ordinary one around it, whose async generators are none of ours either."""
+        outer_loop, outer_hooks = asyncio._get_running_loop(), sys.get_asyncgen_hooks()
+        asyncio._set_running_loop(self)
+        sys.set_asyncgen_hooks(firstiter=None, finalizer=self._generator_left)
+        try:
+            yield
+        finally:
+            sys.set_asyncgen_hooks(*outer_hooks)
+            asyncio._set_running_loop(outer_loop)
 
     def _close(self, branch: Branch[Any]) -> None:
         close_branch(branch, self._branches[branch].make)

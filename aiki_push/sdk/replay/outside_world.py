@@ -7,6 +7,7 @@ from types import FrameType
 from typing import Any
 
 from aiki_push.domain.errors import NotDurable
+from aiki_push.sdk.replay.lineage import Lineage
 
 MAX_REFUSALS = 100
 """After so many refusals a call gives a future that never ends, so that a loop which swallows every error stands still."""
@@ -37,9 +38,14 @@ class OutsideWorld(asyncio.AbstractEventLoop):
         self._refusals = 0
 
     @property
+    def lineage(self) -> Lineage:
+        """Who runs now; plain callbacks count as the main branch."""
+        raise NotImplementedError
+
+    @property
     def branch(self) -> str:
         """Name of the branch that runs now: `0` is the main one, `0.2` the second that it created."""
-        raise NotImplementedError
+        return self.lineage.name
 
     def refuse(self, call: str, fix: str = "A replay could not repeat it: do this in a task.") -> asyncio.Future[Any]:
         """Record that workflow code used `call`, and raise. While the workflow is dropped: a future that never ends.
@@ -65,10 +71,6 @@ class OutsideWorld(asyncio.AbstractEventLoop):
     def get_debug(self) -> bool:
         """Always False: the debug mode of asyncio measures and prints."""
         return False
-
-    def is_running(self) -> bool:
-        """Whether a step runs in this thread."""
-        return asyncio._get_running_loop() is self
 
     def is_closed(self) -> bool:
         """Whether the workflow was dropped."""

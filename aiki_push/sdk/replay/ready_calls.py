@@ -1,9 +1,7 @@
-"""One step of a workflow: being in its event loop in place of the ordinary one, and making the calls that are ready."""
+"""The calls that a step of the workflow makes."""
 
 import asyncio
-import sys
-from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import Context
 from typing import Any, NamedTuple
 
@@ -32,16 +30,3 @@ class ReadyCall(NamedTuple):
         finally:
             del self  # the traceback of a task's error leads to this frame, and back to the task
         return None
-
-
-@contextmanager
-def running(loop: asyncio.AbstractEventLoop, generator_left: Callable[[AsyncGenerator[Any, Any]], None]) -> Iterator[None]:
-    """Be in `loop`, in place of an ordinary one around it; `generator_left` is given async generators freed before their end."""
-    outer_loop, outer_hooks = asyncio._get_running_loop(), sys.get_asyncgen_hooks()
-    asyncio._set_running_loop(loop)
-    sys.set_asyncgen_hooks(firstiter=None, finalizer=generator_left)
-    try:
-        yield
-    finally:
-        sys.set_asyncgen_hooks(*outer_hooks)
-        asyncio._set_running_loop(outer_loop)
