@@ -11,7 +11,7 @@ GATE_POLL_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """`what` is `began` or `ended`."""
+    """`what` is `began`, `ended` or `cancelled`."""
 
     executor: str
     run_id: str

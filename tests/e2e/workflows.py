@@ -1,5 +1,6 @@
 """Workflows whose tasks are held by gates and leave their traces in a file, as the executor's environment says where."""
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -15,7 +16,11 @@ def _note(what: str) -> None:
 
 async def _perform() -> str:
     _note("began")
-    await _stage().pass_gate(_executor(), task_info().task)
+    try:
+        await _stage().pass_gate(_executor(), task_info().task)
+    except asyncio.CancelledError:
+        _note("cancelled")
+        raise
     _note("ended")
     return f"{task_info().task} by {_executor()}"
 

@@ -111,3 +111,28 @@ async def test_a_timer_alone_parks_the_run_and_it_goes_on_at_its_time(system: Lo
     system.attention.advance(NAMESPACE, run_id)
     assert await system.executor(version).execute(run_id, revision=None) == COMPLETED
     assert await output_of(system, run_id) == "woken"
+
+
+async def test_a_run_parks_though_a_handler_that_it_cancelled_took_a_moment_to_stop() -> None:
+    stopping, may_stop = asyncio.Event(), asyncio.Event()
+
+    @task("slow-to-stop")
+    async def slow_to_stop() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopping.set()
+            await may_stop.wait()
+
+    async def body(run: Run) -> None:
+        try:
+            async with asyncio.timeout(0.01):
+                await slow_to_stop.start(run)
+        except TimeoutError:
+            await asyncio.sleep(3_600)
+
+    segment = asyncio.create_task(execute(LocalSystem(), body))
+    await stopping.wait()
+    may_stop.set()
+    result, _ = await asyncio.wait_for(segment, timeout=20)
+    assert result == SegmentResult("parked")

@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import inspect
+import logging
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -14,17 +15,23 @@ from aiki_push.sdk.calls import TaskCall
 from aiki_push.sdk.replay.live_task import LiveTask
 from aiki_push.sdk.task import TaskInfo, current_task
 
+_log = logging.getLogger(__name__)
+
 Ended: TypeAlias = TaskCompleted | TaskFailed | TaskBackingOff
 
 
 @dataclass(slots=True)
 class Handlers:
-    """Runs the handlers of one segment on the ordinary event loop. `now` is the server's time; `on_end` hears of each end."""
+    """Runs the handlers of one segment on the ordinary event loop.
+
+    `now` is the server's time. `on_outcome` hears what came of each handler, but not of a cancelled one; `on_stop` that any has stopped.
+    """
 
     run_id: RunId
     now: Callable[[], TimestampMs]
     jitter: Callable[[], float]
-    on_end: Callable[[LiveTask, Ended], None]
+    on_outcome: Callable[[LiveTask, Ended], None]
+    on_stop: Callable[[], None]
     running: set[LiveTask] = field(default_factory=set)
 
     def start(self, live: LiveTask) -> None:
@@ -32,13 +39,34 @@ class Handlers:
         info = TaskInfo(run_id=self.run_id, task_id=live.task_id, task=live.call.name, attempt=live.attempt)
         live.call.context.run(current_task.set, info)
         live.execution = asyncio.create_task(self._execute(live), name=f"task {live.call.name}", context=live.call.context)
+        live.execution.add_done_callback(lambda _: self._stopped(live))
         self.running.add(live)
+
+    def _stopped(self, live: LiveTask) -> None:
+        self.running.discard(live)
+        self.on_stop()
 
     def cancel(self, live: LiveTask) -> None:
         """Cancel the handler, if it is running and can be cancelled: a thread goes on, and its outcome is ignored."""
         live.is_cancelled = True
         if live.execution is not None:
             live.execution.cancel()
+
+    def cancel_all(self) -> None:
+        """Cancel every handler that still runs."""
+        for live in tuple(self.running):
+            self.cancel(live)
+
+    async def end(self, *, grace_ms: int) -> None:
+        """Cancel what still runs and wait for it: a thread cannot be stopped, and its effects should not outlive the run unseen."""
+        executions = [live.execution for live in self.running if live.execution is not None]
+        self.cancel_all()
+        if not executions:
+            return
+        _, stuck = await asyncio.wait(executions, timeout=grace_ms / 1_000)
+        if stuck:
+            names = ", ".join(sorted(execution.get_name() for execution in stuck))
+            _log.warning("run %s ends while %s does not stop", self.run_id, names, extra={"aiki.run_id": self.run_id})
 
     async def _execute(self, live: LiveTask) -> None:
         try:
@@ -50,9 +78,7 @@ class Handlers:
             ended = live.raised(self.now(), error, self.jitter())
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the author's handler may raise anything
             ended = live.raised(self.now(), error, self.jitter())
-        finally:
-            self.running.discard(live)
-        self.on_end(live, ended)
+        self.on_outcome(live, ended)
 
 
 async def _invoke(call: TaskCall) -> object:

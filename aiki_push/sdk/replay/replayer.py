@@ -5,7 +5,6 @@ import heapq
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 
-from aiki_push.domain.errors import Dropped
 from aiki_push.domain.ids import derived_id
 from aiki_push.domain.log_records import TaskCompleted, TaskFailed
 from aiki_push.domain.values import Json, RunId, StoredValue, TimestampMs
@@ -70,7 +69,7 @@ class Replayer:
     def call_task(self, call: TaskCall) -> Awaitable[Json]:
         """A future for the task's outcome: the n-th call with this content takes what the log has of the n-th."""
         if self.loop.dropping:
-            raise Dropped("the workflow is being closed")
+            return self.loop.create_future()  # awaiting it raises Dropped
         key = task_key(call.name, call.input_hash)
         ordinal = self._ordinals[key]
         self._ordinals[key] += 1

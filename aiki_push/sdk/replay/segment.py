@@ -10,21 +10,19 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from aiki_push.domain.errors import NothingToWaitFor, NotSerializable, PayloadTooLarge
+from aiki_push.domain.errors import NothingToWaitFor
 from aiki_push.domain.log_records import TaskBackingOff, TaskCancelled, TaskStarted, WaitEnded, WaitStarted
-from aiki_push.domain.run_states import Cause, SelfCause
-from aiki_push.domain.values import Inline, Json, RunId, TimestampMs
+from aiki_push.domain.values import Json, RunId, TimestampMs
 from aiki_push.domain.waits import Wait
-from aiki_push.ports.api.claims import Complete, Fail, InboxMoved, Park, SegmentEnd, Stall
+from aiki_push.ports.api.claims import InboxMoved, Park, SegmentEnd, Stall
 from aiki_push.ports.clock import Clock
 from aiki_push.ports.entropy import Entropy
 from aiki_push.sdk.replay.divergence import explain
-from aiki_push.sdk.replay.failure_cause import cause_of
+from aiki_push.sdk.replay.ending import failure, result_of
 from aiki_push.sdk.replay.handlers import Ended, Handlers
 from aiki_push.sdk.replay.journal import Journal, LostRun
 from aiki_push.sdk.replay.live_task import LiveTask, interruption_of
 from aiki_push.sdk.replay.memory import timer_key
-from aiki_push.sdk.replay.recorded_errors import record_error
 from aiki_push.sdk.replay.replayer import Replayer
 from aiki_push.sdk.replay.timers import DurableTimer
 from aiki_push.sdk.replay.turns import in_plain_callback
@@ -75,13 +73,13 @@ class Segment:
         self._clock = clock
         self._config = config
         self._encode = encode
-        self._handlers = Handlers(run_id, now, entropy.fraction, self._handler_ended)
+        self._news = asyncio.Event()
+        self._handlers = Handlers(run_id, now, entropy.fraction, on_outcome=self._keep_outcome, on_stop=self._news.set)
         self._ended: deque[tuple[LiveTask, Ended]] = deque()
         self._backing_off: list[LiveTask] = []
         self._started_timers: set[int] = set()
         self._seen_seq = seen_seq
         self._is_lost = False
-        self._news = asyncio.Event()
 
     def lose(self) -> None:
         """The run goes on elsewhere: stop. Called on the segment's event loop."""
@@ -97,8 +95,7 @@ class Segment:
                 if end is not None and await self._is_ended(end):
                     return end
         finally:
-            for live in tuple(self._handlers.running):
-                self._handlers.cancel(live)
+            self._handlers.cancel_all()
             await in_plain_callback(self._replayer.loop.drop)
 
     async def _is_ended(self, end: SegmentEnd) -> bool:
@@ -127,10 +124,10 @@ class Segment:
         if replayer.stall_reason is not None:
             return Stall(reason="cannot_restore", explanation=replayer.stall_reason)
         if replayer.loop.violation is not None:
-            return _failure(replayer.loop.violation, SelfCause())
+            return failure(replayer.loop.violation)
         if main.done():
-            await self._let_handlers_end()
-            return self._result(main)
+            await self._handlers.end(grace_ms=self._config.grace_period_ms)
+            return result_of(main, self._encode, replayer.given)
         if replayer.new and replayer.unasked:
             return Stall(reason="diverged", explanation=explain(replayer.new, replayer.unasked.values()))
         return None
@@ -247,9 +244,7 @@ class Segment:
             return Park(waits=tuple(_wait(timer) for timer in timers), seen_seq=self._seen_seq)
         else:
             stands = self._replayer.loop.where_branches_stand()
-            return _failure(
-                NothingToWaitFor(f"every branch waits, and nothing that they wait for can happen:\n{stands}"), SelfCause()
-            )
+            return failure(NothingToWaitFor(f"every branch waits, and nothing that they wait for can happen:\n{stands}"))
         return None
 
     async def _wait_for_news(self, left_ms: int | None) -> None:
@@ -260,44 +255,12 @@ class Segment:
             return
         self._news.clear()
 
-    def _handler_ended(self, live: LiveTask, record: Ended) -> None:
+    def _keep_outcome(self, live: LiveTask, record: Ended) -> None:
         self._ended.append((live, record))
-        self._news.set()
 
     def _check_lost(self) -> None:
         if self._is_lost:
             raise LostRun("the claim keeper heard that the run moved on")
-
-    # ---- the end
-
-    async def _let_handlers_end(self) -> None:
-        """Cancel what still runs and wait for it: a thread cannot be stopped, and its effects should not outlive the run unseen."""
-        executions = [live.execution for live in self._handlers.running if live.execution is not None]
-        for live in tuple(self._handlers.running):
-            self._handlers.cancel(live)
-        if not executions:
-            return
-        _, stuck = await asyncio.wait(executions, timeout=self._config.grace_period_ms / 1_000)
-        if stuck:
-            names = ", ".join(sorted(execution.get_name() for execution in stuck))
-            _log.warning(
-                "run %s ends while %s still runs and does not stop", self._run_id, names, extra={"aiki.run_id": self._run_id}
-            )
-
-    def _result(self, main: asyncio.Task[object]) -> SegmentEnd:
-        if main.cancelled():
-            return _failure(asyncio.CancelledError("the workflow cancelled itself"), SelfCause())
-        error = main.exception()
-        if error is not None:
-            return _failure(error, cause_of(error, self._replayer.given))
-        try:
-            return Complete(output=Inline(value=self._encode(main.result())))
-        except (NotSerializable, PayloadTooLarge) as fault:
-            return _failure(fault, SelfCause())
-
-
-def _failure(error: BaseException, cause: Cause) -> Fail:
-    return Fail(cause=cause, error=record_error(error))
 
 
 def _wait(timer: DurableTimer) -> Wait:
