@@ -21,10 +21,10 @@ async def measure() -> list[Figure]:
 
 async def _sequence(system: EmbeddedSystem, steps: int) -> tuple[float, float]:
     """Milliseconds, and milliseconds of CPU, that an execution of `steps` tasks takes from its claim to its end."""
-    handle = await sequence.start(system.client, steps)
+    handle = await sequence.start(system.client(), steps)
     gc.collect()
     began, cpu_began = time.perf_counter(), time.process_time()
-    result = await system.executor(ALL).execute(handle.id, revision=0)
+    result = await system.executor(*ALL).execute(handle.id, revision=0)
     taken, cpu_taken = time.perf_counter() - began, time.process_time() - cpu_began
     assert result.outcome == "completed", result
     return taken * 1e3, cpu_taken * 1e3
@@ -43,10 +43,10 @@ async def w3(system: EmbeddedSystem) -> Figure:
     """`gather` of 100 tasks."""
     taken = []
     for _ in range(REPETITIONS):
-        handle = await fan_out.start(system.client, 100)
+        handle = await fan_out.start(system.client(), 100)
         gc.collect()
         began = time.perf_counter()
-        result = await system.executor(ALL).execute(handle.id, revision=0)
+        result = await system.executor(*ALL).execute(handle.id, revision=0)
         taken.append((time.perf_counter() - began) * 1e3)
         assert result.outcome == "completed", result
     return figure("W3", ON, "ms", taken)
@@ -60,8 +60,8 @@ async def w4(system: EmbeddedSystem) -> list[Figure]:
 async def _replay(system: EmbeddedSystem, steps: int, repetitions: int) -> Figure:
     taken = []
     for _ in range(repetitions):
-        handle = await sequence_then_wait.start(system.client, steps)
-        executor = system.executor(ALL)
+        handle = await sequence_then_wait.start(system.client(), steps)
+        executor = system.executor(*ALL)
         parked = await executor.execute(handle.id, revision=0)
         assert parked.outcome == "parked", parked
         system.wake(handle.id)
@@ -75,11 +75,11 @@ async def _replay(system: EmbeddedSystem, steps: int, repetitions: int) -> Figur
 
 async def w6(system: EmbeddedSystem) -> list[Figure]:
     """From the call of `start` to the first line of the handler."""
-    executor = system.executor(ALL)
+    executor = system.executor(*ALL)
     taken = []
     for _ in range(STARTS):
         began_ns = time.monotonic_ns()
-        handle = await first_line.start(system.client)
+        handle = await first_line.start(system.client())
         await executor.execute(handle.id, revision=0)
         finished = await handle.wait()
         taken.append((finished.value() - began_ns) / 1e6)

@@ -6,6 +6,7 @@ Nothing here needs AWS, a network or a clock.
 from aiki_push.testing.clocks import FAKE_NOW, FakeClock
 from aiki_push.testing.entropy import SequentialEntropy
 from aiki_push.testing.faulty_api import FaultyApi
+from aiki_push.testing.local_system import LocalSystem
 from aiki_push.testing.recorders import RecordingPublisher, RecordingWakeups
 from aiki_push.testing.tables import CountingTable, Counts, FaultyTable
 
@@ -16,6 +17,7 @@ __all__ = [
     "FakeClock",
     "FaultyApi",
     "FaultyTable",
+    "LocalSystem",
     "RecordingPublisher",
     "RecordingWakeups",
     "SequentialEntropy",

@@ -41,7 +41,7 @@ class Demo:
     """One run of the demo, in `folder`."""
 
     def __init__(self, folder: Path) -> None:
-        self.console = Console()
+        self.console = Console(width=None if sys.stdout.isatty() else 130)
         self.folder = folder
         self.processes = Processes(folder)
         self.ledger = Ledger(folder / "ledger.sqlite")

@@ -27,11 +27,15 @@ class Exchange:
 
 @dataclass(slots=True)
 class Line:
-    """A forwarding HTTP server. A request whose path `is_dropped` never arrives: its connection ends without an answer."""
+    """A forwarding HTTP server. A request whose path `is_dropped` never arrives: its connection ends without an answer.
+
+    `asked` has the path of every request, `exchanges` those that were answered.
+    """
 
     upstream: tuple[str, int]
     listener: socket.socket
     is_dropped: Callable[[str], bool] = lambda _: False
+    asked: list[str] = field(default_factory=list)
     exchanges: list[Exchange] = field(default_factory=list)
     connections: set[socket.socket] = field(default_factory=set)
     lock: Lock = field(default_factory=Lock)
@@ -125,6 +129,7 @@ class _Conversation(BaseHTTPRequestHandler):
     def forward(self) -> None:
         line = self.server.line
         body = self.rfile.read(int(self.headers.get("content-length", "0")))
+        line.asked.append(self.path)
         if line.is_dropped(self.path):
             self.close_connection = True
             return

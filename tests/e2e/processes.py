@@ -7,10 +7,10 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from aiki_push.adapters.system import SystemClock
 from aiki_push.domain.values import DurationMs
@@ -31,6 +31,7 @@ class Process:
     name: str
     popen: "subprocess.Popen[bytes]"
     log_file: Path
+    has_own_group: bool = False
 
     @property
     def pid(self) -> int:
@@ -63,8 +64,19 @@ class Process:
         """Its exit code, once it has ended."""
         return self.popen.wait(timeout=PATIENCE_S)
 
+    def has_left_something(self) -> bool:
+        """Whether a process of its own group still runs, though it has ended itself."""
+        assert self.has_own_group and not self.is_running
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, 0)
+            return True
+        return False
+
     def kill(self) -> None:
-        """End it as a power cut would."""
+        """End it as a power cut would, with everything in its own group."""
+        if self.has_own_group:
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
         self.popen.kill()
         self.popen.wait()
 
@@ -76,8 +88,13 @@ class Processes:
     folder: Path
     started: list[Process] = field(default_factory=list)
 
-    def start(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> Process:
-        """A process in the project's folder, with `environment` on top of this process's own."""
+    def start(
+        self, name: str, command: Sequence[str], environment: Mapping[str, str], *, group: Literal["ours", "own"] = "ours"
+    ) -> Process:
+        """A process in the project's folder, with `environment` on top of this process's own.
+
+        Processes of our group end with us when a terminal or `.ci/run` ends it; one with its `own` group can be told from its children.
+        """
         log_file = self.folder / f"{name}.log"
         with log_file.open("wb") as log:
             popen = subprocess.Popen(
@@ -87,8 +104,9 @@ class Processes:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
+                process_group=0 if group == "own" else None,
             )
-        process = Process(name, popen, log_file)
+        process = Process(name, popen, log_file, has_own_group=group == "own")
         self.started.append(process)
         return process
 

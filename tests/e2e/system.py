@@ -37,11 +37,13 @@ class DevServer:
     home: Path
 
 
-def start_server(processes: Processes, *, store: str = "memory", idle_timeout_ms: int = IDLE_TIMEOUT_MS) -> DevServer:
+def start_server(
+    processes: Processes, *, store: str = "memory", idle_timeout_ms: int = IDLE_TIMEOUT_MS, **environment: str
+) -> DevServer:
     """`aiki-push dev` on a free port."""
     home = processes.folder / "server"
     command = [str(AIKI_PUSH), "dev", "--port", "0", "--store", store, "--home", str(home)]
-    process = processes.start("server", command, {IDLE_TIMEOUT: str(idle_timeout_ms)})
+    process = processes.start("server", command, {IDLE_TIMEOUT: str(idle_timeout_ms), **environment})
     url = process.find(r"http://127\.0\.0\.1:\d+")
     server = DevServer(process, url, process.find(r"(?<=endpoints trust: )\S.*"), home)
     until(lambda: is_listening(int(url.rpartition(":")[2])), "the server listening")
