@@ -8,5 +8,5 @@ from aiki_push.domain.values import NAME_PATTERN
 
 def check_name(name: str, *, what: str) -> None:
     """Raises SettingsError unless `name` is 1 to 128 letters, digits, or `.`, `_`, `:`, `-`."""
-    if not isinstance(name, str) or not re.match(NAME_PATTERN, name):
+    if not isinstance(name, str) or not re.fullmatch(NAME_PATTERN, name):
         raise SettingsError(f"{name!r} cannot name a {what}: use 1 to 128 letters, digits, and . _ : -")

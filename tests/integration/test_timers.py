@@ -1,6 +1,10 @@
 """Timers of workflows: around tasks, on replay, and alone."""
 
 import asyncio
+import contextlib
+import gc
+import logging
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -136,3 +140,55 @@ async def test_a_run_parks_though_a_handler_that_it_cancelled_took_a_moment_to_s
     may_stop.set()
     result, _ = await asyncio.wait_for(segment, timeout=20)
     assert result == SegmentResult("parked")
+
+
+async def test_a_workflow_that_is_suspended_says_nothing_whatever_it_is_inside_of(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    swallowed: list[str] = []
+    caplog.set_level(logging.INFO)
+
+    @task("clean-up")
+    async def clean_up() -> None:
+        return None
+
+    @contextlib.asynccontextmanager
+    async def resource(run: Run) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await clean_up.start(run)
+
+    async def catching() -> None:
+        try:
+            await asyncio.sleep(3_600)
+        except Exception as error:
+            swallowed.append(repr(error))
+
+    async def cleaning(run: Run) -> None:
+        try:
+            await asyncio.sleep(3_600)
+        finally:
+            await clean_up.start(run)
+            raise RuntimeError("raised by the drop")
+
+    async def managing(run: Run) -> None:
+        async with resource(run), asyncio.timeout(36_000):
+            with contextlib.suppress(BaseException):
+                await asyncio.sleep(3_600)
+            await asyncio.sleep(3_600)
+
+    async def body(run: Run) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(catching())
+            group.create_task(cleaning(run))
+            group.create_task(managing(run))
+
+    system = LocalSystem()
+    result, run_id = await execute(system, body)
+    gc.collect()
+    assert (result, swallowed) == (SegmentResult("parked"), [])
+    assert [record for record in caplog.records if record.name.startswith(("aiki_push", "asyncio"))] == []
+    assert capsys.readouterr() == ("", "")
+    kinds = {record.type for record in system.records(run_id)}
+    assert kinds == {"input", "transition", "wait_started"}
