@@ -85,11 +85,11 @@ class Store(Protocol):
         ...
 
     def load_contents(self, namespace: str, run_id: str, *, max_bytes: int) -> RunContents:
-        """Header, log and inbox by one consistent read, with slots up to about `max_bytes` as stored. Raises NotFound."""
+        """Header, log and inbox by one consistent read, with slots up to about `max_bytes` of JSON. Raises NotFound."""
         ...
 
     def log(self, namespace: str, run_id: str, *, after: int, max_bytes: int) -> LogPage:
-        """Slots at positions greater than `after` (-1 for all), in order, up to about `max_bytes` and at least one."""
+        """Slots at positions greater than `after` (-1 for all), in order, up to about `max_bytes` of JSON and at least one."""
         ...
 
     def last_slot(self, namespace: str, run_id: str) -> LogSlot | None:

@@ -2,12 +2,13 @@
 
 import pytest
 
-from aiki_push.adapters.storage.sizes import item_size
+from aiki_push.adapters.storage.formats import json_size
 from aiki_push.adapters.storage.store import SingleTableStore
 from aiki_push.adapters.storage.table import Key, Table
+from aiki_push.domain.canonical_json import compact_json
 from aiki_push.domain.changes import CreateRun, PutMessage, PutSlot
 from aiki_push.domain.log_records import LogSlot
-from aiki_push.domain.values import RunId
+from aiki_push.domain.values import Json, RunId
 from aiki_push.ports.store import CommitRefused, LogPage, Refusal
 from aiki_push.testing import CountingTable
 from tests.contracts.stored_examples import event, queued_run, run_id, task_slot
@@ -74,9 +75,13 @@ def test_logs_of_two_runs_do_not_mix(store: SingleTableStore) -> None:
     assert store.last_slot("default", run_id(2)) == task_slot(1)
 
 
-def test_a_page_ends_before_the_slot_that_would_exceed_its_bytes(store: SingleTableStore, table: Table) -> None:
-    append(store, *(task_slot(position, output=position) for position in range(5)))
-    slot_bytes = item_size(table.get(Key(f"RUN#default#{RUN}", "L#00000000")) or {})
+@pytest.mark.parametrize("output", [1, "compresses well " * 200], ids=["as text", "compressed"])
+def test_a_page_ends_before_the_slot_whose_json_would_exceed_its_bytes(
+    store: SingleTableStore, table: Table, output: Json
+) -> None:
+    append(store, *(task_slot(position, output=output) for position in range(5)))
+    slot_bytes = json_size(table.get(Key(f"RUN#default#{RUN}", "L#00000000")) or {})
+    assert slot_bytes >= len(compact_json(output))
     page = store.log("default", RUN, after=-1, max_bytes=3 * slot_bytes)
     assert ([slot.position for slot in page.slots], page.is_last) == ([0, 1, 2], False)
     assert len(store.log("default", RUN, after=-1, max_bytes=3 * slot_bytes - 1).slots) == 2

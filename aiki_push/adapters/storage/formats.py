@@ -114,6 +114,15 @@ def _packed(text: str, other_bytes: int) -> str | bytes:
     return compressed if write_units(other_bytes + len(compressed)) < write_units(size) else text
 
 
+def json_size(item: Item) -> int:
+    """Bytes of the item's JSON as it was before it was compressed; 0 where it cannot be read."""
+    packed = item.get("d", "")
+    try:
+        return len(zlib.decompress(packed)) if isinstance(packed, bytes) else text_size(str(packed))
+    except zlib.error:
+        return 0
+
+
 def _model(model: type[ModelT], item: Item) -> ModelT:
     version, packed = item.get("v"), item.get("d", "")
     if not isinstance(version, int):

@@ -7,7 +7,6 @@ from itertools import groupby, islice
 
 from aiki_push.adapters.storage import formats, keys
 from aiki_push.adapters.storage.retrying import RetryingTable
-from aiki_push.adapters.storage.sizes import item_size
 from aiki_push.adapters.storage.table import Absent, Always, Delete, EtagIs, Item, Put, Table, Write, WriteRefused, rows
 from aiki_push.domain.changes import Change, CreateRun, DeleteEndpoint, PutMessage, PutSlot, SaveEndpoint, SaveRun
 from aiki_push.domain.endpoints import Endpoint
@@ -135,7 +134,7 @@ def _log_page(items: Iterable[Item], max_bytes: int) -> LogPage:
     slots: list[LogSlot] = []
     size = 0
     for item in items:
-        size += item_size(item)
+        size += formats.json_size(item)
         if slots and size > max_bytes:
             return LogPage(tuple(slots), is_last=False)
         slots.append(formats.read_slot(item))

@@ -131,6 +131,14 @@ def test_nobody_else_refreshes_or_releases_the_run(run: Run, owner: Owner) -> No
         assert refused.value.fields == expected
 
 
+def test_a_refused_owner_is_told_what_became_of_the_run_and_to_stop() -> None:
+    with pytest.raises(RevisionConflict) as refused:
+        check_owner(queued_run(revision=6), OWNER)
+    assert refused.value.detail == (
+        f"run {RUN_ID} is at revision 6 and queued; the claim taken at revision 5 no longer holds: stop executing it"
+    )
+
+
 def test_a_refresh_lets_the_claim_live_on_from_now() -> None:
     refreshed = CLAIM.model_copy(update={"refreshed_at": later(33_000)})
     assert decide_refresh(running_run(), OWNER, later(33_000), LIMITS) == (
@@ -168,6 +176,9 @@ def test_a_run_whose_owner_has_appended_is_not_released(position: int) -> None:
     with pytest.raises(IllegalTransition) as refused:
         decide_release(running_run(), OWNER, slot_at(position), later(4_000))
     assert refused.value.fields == {"run_id": RUN_ID, "from_status": "running", "to_status": "queued"}
+    assert refused.value.detail == (
+        f"run {RUN_ID} has progressed under this claim; only a run of which nothing was executed can be released"
+    )
 
 
 @pytest.mark.parametrize(

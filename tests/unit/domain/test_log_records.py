@@ -110,7 +110,9 @@ def test_a_record_of_an_unknown_type_is_refused_where_a_request_brings_it() -> N
 
 
 def test_a_record_is_never_changed() -> None:
-    record = TaskCancelled(at=AT, task_id="t")
+    record, unknown = TaskCancelled(at=AT, task_id="t"), UnknownRecord(type="received", at=AT)
+    with pytest.raises(ValidationError):
+        unknown.at = later(1)  # type: ignore[misc]  # that this is an error is what is tested
     with pytest.raises(ValidationError):
         record.task_id = "u"  # type: ignore[misc]  # that this is an error is what is tested
 
