@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     from aiki_push.apps.endpoint.endpoint import endpoint
     from aiki_push.domain.durations import Duration
     from aiki_push.domain.retry import exponential, fixed, jittered, never
+    from aiki_push.sdk.blocking import run_blocking
     from aiki_push.sdk.results import Cancelled, Completed, Failed, Finished, TimedOut
-    from aiki_push.sdk.run import Run
+    from aiki_push.sdk.run import Run, RunInfo
     from aiki_push.sdk.run_handle import Handle
     from aiki_push.sdk.task import Task, TaskInfo, task, task_info
-    from aiki_push.sdk.workflow import AnyWorkflowVersion, Workflow, WorkflowVersion, workflow
+    from aiki_push.sdk.workflow import Workflow, workflow
+    from aiki_push.sdk.workflow_version import AnyWorkflowVersion, SingleStart, WorkflowVersion
 
 __all__ = [
     "AnyWorkflowVersion",
@@ -27,6 +29,8 @@ __all__ = [
     "Finished",
     "Handle",
     "Run",
+    "RunInfo",
+    "SingleStart",
     "Task",
     "TaskInfo",
     "TimedOut",
@@ -37,6 +41,7 @@ __all__ = [
     "fixed",
     "jittered",
     "never",
+    "run_blocking",
     "task",
     "task_info",
     "workflow",
@@ -47,11 +52,13 @@ _HOMES = {
     "aiki_push.apps.endpoint.endpoint": ("endpoint",),
     "aiki_push.domain.durations": ("Duration",),
     "aiki_push.domain.retry": ("exponential", "fixed", "jittered", "never"),
+    "aiki_push.sdk.blocking": ("run_blocking",),
     "aiki_push.sdk.results": ("Cancelled", "Completed", "Failed", "Finished", "TimedOut"),
-    "aiki_push.sdk.run": ("Run",),
+    "aiki_push.sdk.run": ("Run", "RunInfo"),
     "aiki_push.sdk.run_handle": ("Handle",),
     "aiki_push.sdk.task": ("Task", "TaskInfo", "task", "task_info"),
-    "aiki_push.sdk.workflow": ("AnyWorkflowVersion", "Workflow", "WorkflowVersion", "workflow"),
+    "aiki_push.sdk.workflow": ("Workflow", "workflow"),
+    "aiki_push.sdk.workflow_version": ("AnyWorkflowVersion", "SingleStart", "WorkflowVersion"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -29,7 +29,7 @@ from aiki_push.domain.errors import (
     WorkflowError,
 )
 from aiki_push.sdk.failures import OutcomeUnknown, RunFailed, TaskFailed, TaskInterrupted
-from aiki_push.sdk.types.restoring import CannotRestore
+from aiki_push.sdk.types.restoring import CannotRestore, InvalidValue
 
 __all__ = [
     "AikiError",
@@ -41,6 +41,7 @@ __all__ = [
     "InternalError",
     "InvalidRequest",
     "InvalidToken",
+    "InvalidValue",
     "LogFull",
     "MethodNotAllowed",
     "NonRetryableError",

@@ -81,7 +81,6 @@ def build_publisher(settings: RuntimeSettings, context: ServerContext) -> HttpPu
         context.store.endpoints,
         context.keys,
         context.clock,
-        context.entropy,
         push_timeout_ms=settings.push_timeout_ms,
         allow_private_addresses=settings.allow_private_addresses or settings.allow_loopback_http,
     )

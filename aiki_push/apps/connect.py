@@ -6,12 +6,14 @@ from aiki_push.adapters.transport.http_client import HttpApi
 from aiki_push.domain.errors import SettingsError
 from aiki_push.ports.api.operation import Api, Service
 from aiki_push.sdk.client import Client as AnyClient
+from aiki_push.sdk.run import ContextFactory
 
 
 class Client(AnyClient):
     """A server by its `url`, or a `server` in this process, called in `namespace`.
 
     `timeout_ms` is how long one request may take, `retry_budget_ms` how long a request is repeated while the server cannot be reached.
+    `context` makes `run.context` for executors: a function, async or not, that is called with the run's facts before each execution.
     Raises SettingsError unless exactly one of `url` and `server` is given.
     """
 
@@ -23,6 +25,7 @@ class Client(AnyClient):
         namespace: str = "default",
         timeout_ms: int = 10_000,
         retry_budget_ms: int = 15_000,
+        context: ContextFactory | None = None,
     ) -> None:
         clock, entropy = SystemClock(), SystemEntropy()
 
@@ -33,4 +36,4 @@ class Client(AnyClient):
 
         if (url is None) == (server is None):
             raise SettingsError("a Client needs either the url of a server or a server in this process")
-        super().__init__(connect, clock=clock, entropy=entropy)
+        super().__init__(connect, clock=clock, entropy=entropy, context=context)

@@ -58,17 +58,24 @@ def need_of(run: Run, now: TimestampMs, limits: Limits) -> Need:
             return _queued(run, now, limits)
         case Running():
             return NeedsRecovery()
-        case Scheduled():
-            queued, record = queue(run, Queued(reason="new"), now)
-            return NeedsChange(keep_in_tail(queued, (record,), now))
-        case AwaitingRetry():
-            queued, record = queue(run.model_copy(update={"attempts": run.attempts + 1}), Queued(reason="retry"), now)
-            return NeedsChange(keep_in_tail(queued, (record,), now))
+        case Scheduled(scheduled_at=scheduled_at):
+            return _line_up(run, "new", scheduled_at, now, limits)
+        case AwaitingRetry(next_attempt_at=next_attempt_at):
+            return _line_up(run.model_copy(update={"attempts": run.attempts + 1}), "retry", next_attempt_at, now, limits)
         case state if state.status in PARKED:
-            queued, record = queue(run, Queued(reason=_wake_reason(run)), now)
-            return NeedsChange(keep_in_tail(queued, (record,), now))
+            return _line_up(run, *_first_deadline(run), now, limits)
         case _:
             return NotDue(None)
+
+
+def _line_up(run: Run, reason: QueuedReason, time: TimestampMs, now: TimestampMs, limits: Limits) -> Need:
+    """Queued since `time`, when it became due, however late that was seen: so runs go in the order of their times.
+
+    Not from so long ago, though, that the run would stall before anyone could take it.
+    """
+    queued, record = queue(run, Queued(reason=reason), now)
+    ready_at = max(min(time, now), now - limits.max_age_ms // 2)
+    return NeedsChange(keep_in_tail(queued.model_copy(update={"ready_at": ready_at}), (record,), now))
 
 
 def _queued(run: Run, now: TimestampMs, limits: Limits) -> Need:
@@ -83,9 +90,11 @@ def _queued(run: Run, now: TimestampMs, limits: Limits) -> Need:
     return NeedsChange(keep_in_tail(stalled, (record,), now))
 
 
-def _wake_reason(run: Run) -> QueuedReason:
-    due = min((wait for wait in run.waits if wait.deadline_at is not None), key=lambda wait: wait.deadline_at or 0)
-    return _WAKE_REASONS[due.kind]
+def _first_deadline(run: Run) -> tuple[QueuedReason, TimestampMs]:
+    deadline, wait = min(
+        ((wait.deadline_at, wait) for wait in run.waits if wait.deadline_at is not None), key=lambda found: found[0]
+    )
+    return _WAKE_REASONS[wait.kind], deadline
 
 
 def decide_delay(run: Run, now: TimestampMs) -> tuple[Change, ...]:

@@ -6,7 +6,7 @@ from typing import TypeAlias
 from aiki_push.domain.endpoints import Endpoint
 from aiki_push.domain.inbox import Message
 from aiki_push.domain.log_records import LogSlot
-from aiki_push.domain.run import Run
+from aiki_push.domain.run import Run, RunReference
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,13 @@ class SaveRun:
     """Replace the header, if it was not written since `run` was loaded (its `etag` is still the stored one)."""
 
     run: Run
+
+
+@dataclass(frozen=True, slots=True)
+class PutReference:
+    """Have a reference name a run, if it was never used (no `etag`), or not written since it was loaded (its `etag` is the stored one)."""
+
+    reference: RunReference
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,4 +63,4 @@ class DeleteEndpoint:
     endpoint_id: str
 
 
-Change: TypeAlias = CreateRun | SaveRun | PutSlot | PutMessage | SaveEndpoint | DeleteEndpoint
+Change: TypeAlias = CreateRun | SaveRun | PutReference | PutSlot | PutMessage | SaveEndpoint | DeleteEndpoint

@@ -10,7 +10,7 @@ from aiki_push.domain.run import LastWrite, Run
 from aiki_push.domain.run_states import Cause, Completed, Failed, Queued, RunState, Stalled, StalledReason
 from aiki_push.domain.run_transitions import Told, enter, keep_in_tail, queue, seal
 from aiki_push.domain.values import StoredValue, TimestampMs
-from aiki_push.domain.waits import Wait, earliest_deadline, parked_state
+from aiki_push.domain.waits import Wait, collapsed, earliest_deadline, parked_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def decide_end(run: Run, checkpoint: Checkpoint, end: RunEnd, now: TimestampMs) 
     claim = check_owner(run, checkpoint.owner)
     ended, record = enter(run, _state(end), now, _told(end, claim.executor))
     due_at = earliest_deadline(end.waits) if isinstance(end, ParkRun) else None
-    waits = end.waits if isinstance(end, ParkRun) else ()
+    waits = collapsed(end.waits) if isinstance(end, ParkRun) else ()
     tail = run.tail if checkpoint.is_first else Tail(position=checkpoint.position, records=())
     written = {"tail": tail, "waits": waits, "due_at": due_at, "last_write": checkpoint.last_write, "recoveries": 0}
     ended = ended.model_copy(update=written)

@@ -23,11 +23,12 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Claimer:
-    """Who wants a run, and the only revision at which it wants it, if it says so."""
+    """Who wants a run, and the only revision at which it wants it, if it says so. `request_id`: the request that pulls it, if one does."""
 
     claim_id: str
     executor: str
     revision: int | None = None
+    request_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +56,17 @@ def decide_claim(run: Run, claimer: Claimer, now: TimestampMs, limits: Limits) -
     if claimer.revision is not None and claimer.revision != run.revision:
         return NotAvailable(is_taken=True)
     running, record = enter(run, Running(), now, Told(executor=claimer.executor))
-    claim = Claim(claim_id=claimer.claim_id, executor=claimer.executor, claimed_at=now, refreshed_at=now)
-    owned = running.model_copy(update={"claim": claim, "due_at": now + limits.claim_idle_timeout_ms})
-    return keep_in_tail(owned, (record,), now)
+    claim = Claim(
+        claim_id=claimer.claim_id,
+        executor=claimer.executor,
+        claimed_at=now,
+        refreshed_at=now,
+        request_id=claimer.request_id,
+    )
+    # A pulled run is found by its request, in the order of its queue.
+    ready_at = run.ready_at if claimer.request_id is not None else None
+    due_at = now + limits.claim_idle_timeout_ms
+    return keep_in_tail(running.model_copy(update={"claim": claim, "ready_at": ready_at, "due_at": due_at}), (record,), now)
 
 
 def check_owner(run: Run, owner: Owner) -> Claim:

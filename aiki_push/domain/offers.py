@@ -36,4 +36,4 @@ def backoff_ms(run: Run, now: TimestampMs, limits: Limits) -> int:
 
 
 def _cut(text: str) -> str:
-    return text.encode()[:MAX_OFFER_ERROR_BYTES].decode(errors="ignore")
+    return text.encode("utf-8", "replace")[:MAX_OFFER_ERROR_BYTES].decode(errors="ignore")

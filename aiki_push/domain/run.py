@@ -1,8 +1,11 @@
 """The header of a run: where it is. What it did is the log; what the world told it is the inbox."""
 
-from typing import Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, StringConstraints, TypeAdapter
 
 from aiki_push.domain.log_records import Tail
+from aiki_push.domain.retry import RetryStrategy
 from aiki_push.domain.run_states import AnyState
 from aiki_push.domain.values import DEFAULT_PRIORITY, Name, Priority, RunId, Stored, TimestampMs
 from aiki_push.domain.waits import Wait
@@ -14,20 +17,42 @@ MAX_OPERATIONS = 8
 """How many operation ids a header remembers, so that a repeated operation is recognised."""
 
 
+REFERENCE_PATTERN = r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]+$"
+"""Any Unicode text without control characters and line separators."""
+
+MAX_REFERENCE_LENGTH = 256
+
+ReferenceId = Annotated[str, StringConstraints(min_length=1, max_length=MAX_REFERENCE_LENGTH, pattern=REFERENCE_PATTERN)]
+"""What a client calls a run, one of a kind within a workflow version. Compared character by character, as it was sent."""
+
+_RETRY: TypeAdapter[RetryStrategy] = TypeAdapter(RetryStrategy)
+
+
+def _without_unknown(retry: Any) -> Any:
+    """A strategy as a newer release may have written it, which requests must not look like."""
+    return _RETRY.validate_python(retry, extra="ignore") if isinstance(retry, dict) else retry
+
+
 class RunOptions(Stored):
-    """What a run keeps for life: which executors may take it, and who goes first among runs due in the same millisecond."""
+    """What a run keeps for life.
+
+    Which executors may take it, who goes first among runs due in the same millisecond, and what follows a failed attempt
+    (None: nothing).
+    """
 
     pool: Name | None = None
     priority: Priority = DEFAULT_PRIORITY
+    retry: Annotated[RetryStrategy | None, BeforeValidator(_without_unknown)] = None
 
 
 class Claim(Stored):
-    """Who executes the run, and when it last said so."""
+    """Who executes the run, and when it last said so. `request_id` is that of the request by which it was pulled, if it was."""
 
     claim_id: str
     executor: str
     claimed_at: TimestampMs
     refreshed_at: TimestampMs
+    request_id: str | None = None
 
 
 class LastWrite(Stored):
@@ -45,7 +70,10 @@ class Offer(Stored):
 
 
 class Run(Stored):
-    """A run's header. `revision` grows by one with every transition; `etag` changes with every write and is the condition of the next."""
+    """A run's header. `revision` grows by one with every transition; `etag` changes with every write and is the condition of the next.
+
+    `ready_at` is when a queued run became due, whatever became of its offers; while a pulled claim holds the run, when it had.
+    """
 
     v: Literal[1] = 1
     etag: str = ""
@@ -55,6 +83,7 @@ class Run(Stored):
     version: Name
     input_hash: str
     options: RunOptions
+    reference: str | None = None
     created_at: TimestampMs
     revision: int
     state: AnyState
@@ -70,3 +99,15 @@ class Run(Stored):
     operations: tuple[str, ...] = ()
     ready_at: TimestampMs | None = None
     due_at: TimestampMs | None = None
+
+
+class RunReference(Stored):
+    """Which run a client's reference names. The run may be gone: then the reference is free. `etag` as that of a Run."""
+
+    v: Literal[1] = 1
+    etag: str = ""
+    namespace: str
+    workflow: Name
+    version: Name
+    reference: str
+    run_id: RunId

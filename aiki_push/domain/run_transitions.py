@@ -64,9 +64,6 @@ LEGAL: Mapping[Status, Mapping[Status, frozenset[str]]] = {
     "cancelled": {},
 }
 
-FIRST: Mapping[Status, frozenset[str]] = {"scheduled": frozenset({"new"}), "queued": frozenset({"new"})}
-"""The states in which a run may begin."""
-
 
 def check_transition(run: Run, target: RunState) -> None:
     """Raises IllegalTransition where the table has no edge from the run's state to `target` with its reason."""

@@ -20,6 +20,24 @@ class Wait(Stored):
     deadline_at: TimestampMs | None = None
 
 
+MAX_WAITS_BYTES = 512
+"""What the waits of a parked run may take in its header (JSON)."""
+
+ANY_KEY = "*"
+"""The key of a wait that stands for all of its kind."""
+
+
+def collapsed(waits: Sequence[Wait]) -> tuple[Wait, ...]:
+    """`waits` as a header keeps them: where they would take too much of it, one for each kind, with its earliest deadline."""
+    if sum(len(wait.model_dump_json(exclude_none=True)) for wait in waits) <= MAX_WAITS_BYTES:
+        return tuple(waits)
+    kinds = dict.fromkeys(wait.kind for wait in waits)
+    by_kind = {kind: tuple(wait for wait in waits if wait.kind == kind) for kind in kinds}
+    return tuple(
+        Wait(kind=kind, key=ANY_KEY, ordinal=0, deadline_at=earliest_deadline(of_kind)) for kind, of_kind in by_kind.items()
+    )
+
+
 def earliest_deadline(waits: Sequence[Wait]) -> TimestampMs | None:
     """When the first of `waits` is due, None where none ever is."""
     return min((wait.deadline_at for wait in waits if wait.deadline_at is not None), default=None)

@@ -9,10 +9,11 @@ from aiki_push.domain.endpoints import Endpoint
 from aiki_push.domain.errors import AikiError
 from aiki_push.domain.inbox import Message
 from aiki_push.domain.log_records import LogSlot
-from aiki_push.domain.run import Run
+from aiki_push.domain.run import Run, RunReference
+from aiki_push.domain.run_states import Status
 from aiki_push.domain.values import RunId, TimestampMs
 
-Found: TypeAlias = Run | LogSlot | Message | Endpoint | None
+Found: TypeAlias = Run | RunReference | LogSlot | Message | Endpoint | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,10 @@ class CommitRefused(AikiError):
     def found_slot(self) -> LogSlot | None:
         """The slot that stood in the way, if a slot did."""
         return next((one.found for one in self.refusals if isinstance(one.found, LogSlot)), None)
+
+    def found_run(self) -> Run | None:
+        """The run that stood in the way, if one did."""
+        return next((one.found for one in self.refusals if isinstance(one.found, Run)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +77,52 @@ class Queue:
     pool: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Which runs to list: those of a workflow, or else those that may be in `status`, or else all of the namespace.
+
+    The index of states is coarse: a status that is neither final nor `stalled` brings all the runs that are under way.
+    """
+
+    namespace: str
+    workflow: str | None = None
+    status: Status | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListPlace:
+    """A place in every listing; a run has the same one for life. The newest come first."""
+
+    created_at: TimestampMs
+    run_id: RunId
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRun:
+    """An entry of a listing."""
+
+    place: ListPlace
+    version: str
+
+
 class Store(Protocol):
     """Durable truth. There is no open transaction: read, decide, commit once. Safe to call from any thread.
 
     Every method raises StorageUnavailable when the table is throttled or does not answer within the store's time budget.
-    Reads are strongly consistent, but those of the two indexes (`due_runs`, `ready_runs`), which may lag: whoever reads them
-    loads the header before acting.
+    Reads are strongly consistent, but those of the indexes (`due_runs`, `ready_runs`, `due_offers`, `claimed_runs`, `newest_runs`),
+    which may lag: whoever reads them loads the header before acting.
     """
 
     def load(self, namespace: str, run_id: str) -> Run:
         """The header. Raises NotFound."""
+        ...
+
+    def load_many(self, namespace: str, run_ids: Sequence[RunId]) -> tuple[Run, ...]:
+        """The headers of different runs, read in batches, in the order asked for. Left out: what is not there or cannot be read."""
+        ...
+
+    def reference(self, namespace: str, workflow: str, version: str, reference: str) -> RunReference | None:
+        """What `reference` names, None where it was never used. The run that it names may be gone."""
         ...
 
     def load_contents(self, namespace: str, run_id: str, *, max_bytes: int) -> RunContents:
@@ -112,8 +153,23 @@ class Store(Protocol):
         """Runs of all namespaces with `due_at` <= `until`, the earliest first, at most `limit`."""
         ...
 
-    def ready_runs(self, queue: Queue, *, limit: int) -> tuple[RunId, ...]:
-        """Queued runs of one queue by ready time, then priority, then id, at most `limit`."""
+    def ready_runs(self, *queues: Queue, limit: int) -> tuple[RunId, ...]:
+        """Queued runs of all `queues` together by ready time, then priority, then id, at most `limit`."""
+        ...
+
+    def due_offers(self, queue: Queue, *, until: TimestampMs, limit: int) -> tuple[RunId, ...]:
+        """As `ready_runs` of one queue, but only those with `due_at` <= `until`. Of a very long queue only the beginning is looked at."""
+        ...
+
+    def claimed_runs(self, namespace: str, request_id: str) -> tuple[RunId, ...]:
+        """The runs that are held by claims of this pulling request, in the order of `ready_runs`."""
+        ...
+
+    def newest_runs(self, listing: Listing, *, before: ListPlace | None, limit: int) -> tuple[ListedRun, ...]:
+        """Entries after the place `before` (None: from the newest on), at most `limit`; fewer only where the listing ends.
+
+        A run that does not change is there exactly once, whatever others do meanwhile.
+        """
         ...
 
     def endpoint(self, namespace: str, endpoint_id: str) -> Endpoint:

@@ -46,3 +46,8 @@ class Calls(Protocol):
     def is_dropping(self) -> bool:
         """Whether the workflow's branches are being closed, because the run goes on later or elsewhere."""
         ...
+
+    @property
+    def is_replaying(self) -> bool:
+        """Whether what the workflow does now, it has done before or does for nobody: it is being replayed, or closed."""
+        ...

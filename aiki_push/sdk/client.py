@@ -1,19 +1,24 @@
 """Where runs are started and executed: a server, wherever it is."""
 
 import asyncio
+import inspect
 from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
 from aiki_push.ports.api.operation import Api
 from aiki_push.ports.clock import Clock
 from aiki_push.ports.entropy import Entropy
+from aiki_push.sdk.run import ContextFactory, RunInfo
 
 
 class Client:
     """A server's API for any number of event loops. Make one with `aiki_push.Client(url=…)` or `aiki_push.Client(server=…)`."""
 
-    def __init__(self, connect: Callable[[], Api], *, clock: Clock, entropy: Entropy) -> None:
+    def __init__(
+        self, connect: Callable[[], Api], *, clock: Clock, entropy: Entropy, context: ContextFactory | None = None
+    ) -> None:
         self._connect = connect
+        self._context = context
         self._apis: WeakKeyDictionary[asyncio.AbstractEventLoop, Api] = WeakKeyDictionary()
         self.clock = clock
         self.entropy = entropy
@@ -30,6 +35,11 @@ class Client:
     def connect(self) -> Api:
         """An API of the caller's own, to be closed by it."""
         return self._connect()
+
+    async def context_for(self, run: RunInfo) -> object:
+        """What the context factory makes for this execution of a run; None without a factory. Raises what the factory raises."""
+        made = None if self._context is None else self._context(run)
+        return await made if inspect.isawaitable(made) else made
 
     async def close(self) -> None:
         """Release the running loop's connections."""

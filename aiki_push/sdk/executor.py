@@ -14,16 +14,16 @@ from aiki_push.domain.values import Json, RunId, TimestampMs
 from aiki_push.ports.api.claims import Claimed, ClaimRun, Complete, Fail, NotClaimed, Park, ReleaseClaim, SegmentEnd, Stall
 from aiki_push.sdk.client import Client
 from aiki_push.sdk.registry import Registry
-from aiki_push.sdk.replay.claim_keeper import ClaimKeeper
+from aiki_push.sdk.replay.claim_keeper import ClaimKeeper, ThreadKeeper
 from aiki_push.sdk.replay.journal import AbandonedSegment, HandedBack, Journal, LostRun
 from aiki_push.sdk.replay.log_reading import read_memory
 from aiki_push.sdk.replay.memory import Memory
 from aiki_push.sdk.replay.recorded_errors import record_error
 from aiki_push.sdk.replay.replayer import Replayer
 from aiki_push.sdk.replay.segment import Segment, SegmentConfig
-from aiki_push.sdk.run import Run
+from aiki_push.sdk.run import Run, RunInfo
 from aiki_push.sdk.types.restoring import CannotRestore
-from aiki_push.sdk.workflow import AnyWorkflowVersion
+from aiki_push.sdk.workflow_version import AnyWorkflowVersion
 
 Outcome = Literal[
     "completed", "failed", "parked", "yielded", "released", "stalled", "lost", "already_claimed", "not_queued", "unsettled"
@@ -63,19 +63,32 @@ class SegmentResult:
 
 
 class Executor:
-    """Executes runs of the registry's workflow versions through a client. `name` is shown with the runs it holds."""
+    """Executes runs of the registry's workflow versions through a client.
 
-    def __init__(self, client: Client, registry: Registry, *, config: ExecutorConfig, name: str) -> None:
+    `name` is shown with the runs it holds; `keeper` keeps each claim alive.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        registry: Registry,
+        *,
+        config: ExecutorConfig,
+        name: str,
+        keeper: type[ClaimKeeper] = ThreadKeeper,
+    ) -> None:
         self._client = client
         self._registry = registry
         self._config = config
         self._name = name
+        self._keeper = keeper
 
     async def execute(self, run_id: str, *, revision: int | None) -> SegmentResult:
         """Claim the run, at `revision` where given, and execute it until its segment ends.
 
         Raises SettingsError (the refresh interval does not fit the server's idle timeout), ServerUnreachable and ApiError
-        (the claim itself could not be had).
+        (the claim itself could not be had), and what the client's context factory raises: nothing was executed then, and the run
+        is tried again once its claim has gone stale.
         """
         claim_id = token_text(self._client.entropy.token(15))
         claim = ClaimRun(run_id=RunId(run_id), claim_id=claim_id, executor=self._name, revision=revision)
@@ -100,7 +113,7 @@ class Executor:
     async def _execute(self, claimed: Claimed, version: AnyWorkflowVersion) -> Outcome:
         loop = asyncio.get_running_loop()
         lost: list[Callable[[], None]] = []
-        keeper = ClaimKeeper(
+        keeper = self._keeper(
             self._client.connect,
             claimed,
             interval_ms=self._config.claim_refresh_interval_ms,
@@ -130,11 +143,12 @@ class Executor:
             explanation = f"the log has a record of type {memory.unknown.type!r}; a newer release wrote it: upgrade the executor"
             return await _end(journal, Stall(reason="unknown_record", explanation=explanation))
         replayer = Replayer(claimed.run.id, memory, value_of)
-        run = Run(claimed.run.id, claimed.run.workflow, claimed.run.version, claimed.run.attempts, claimed.run.options, replayer)
         try:
             given = _input(version, memory, value_of)
         except CannotRestore as error:
             return await _end(journal, _bad_input(error, memory))
+        info = _info(claimed)
+        run = Run(info, replayer, await self._client.context_for(info))
         segment = Segment(
             claimed.run.id,
             replayer,
@@ -165,6 +179,11 @@ async def _end(journal: Journal, end: SegmentEnd) -> SegmentEnd:
     except ApiError as error:
         raise AbandonedSegment(str(error)) from error
     return end
+
+
+def _info(claimed: Claimed) -> RunInfo:
+    run = claimed.run
+    return RunInfo(id=run.id, workflow=run.workflow, version=run.version, attempt=run.attempts, options=run.options)
 
 
 def _input(version: AnyWorkflowVersion, memory: Memory, value_of: Callable[..., Json]) -> tuple[object, ...]:

@@ -5,8 +5,15 @@ import re
 from aiki_push.domain.errors import SettingsError
 from aiki_push.domain.values import NAME_PATTERN
 
+NAMES_ARE = "1 to 128 letters, digits, and . _ : -"
 
-def check_name(name: str, *, what: str) -> None:
+
+def is_name(name: object) -> bool:
+    """Whether this may name a workflow, version, task or pool."""
+    return isinstance(name, str) and re.fullmatch(NAME_PATTERN, name) is not None and not name.endswith("\n")
+
+
+def check_name(name: object, *, what: str) -> None:
     """Raises SettingsError unless `name` is 1 to 128 letters, digits, or `.`, `_`, `:`, `-`."""
-    if not isinstance(name, str) or not re.fullmatch(NAME_PATTERN, name):
-        raise SettingsError(f"{name!r} cannot name a {what}: use 1 to 128 letters, digits, and . _ : -")
+    if not is_name(name):
+        raise SettingsError(f"{name!r} cannot name a {what}: use {NAMES_ARE}")

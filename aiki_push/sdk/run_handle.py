@@ -17,10 +17,10 @@ from aiki_push.sdk.types.json_type import JsonType
 
 O_co = TypeVar("O_co", covariant=True)
 
-LONGEST_POLL_MS = 20_000
-FIRST_PAUSE_MS = 250
-LONGEST_PAUSE_MS = 5_000
-QUICK_ANSWER_MS = 1_500
+LONGEST_POLL_S = 20.0
+FIRST_PAUSE_S = 0.25
+LONGEST_PAUSE_S = 5.0
+QUICK_ANSWER_S = 1.5
 """A server that answers a wait sooner than this, undone, holds no requests: the client pauses between its questions."""
 
 
@@ -53,23 +53,28 @@ class Handle(Generic[O_co]):
     async def wait(self, *, timeout: timedelta | None = None) -> Finished[O_co] | TimedOut:
         """How the run ended, as soon as it has; TimedOut after `timeout` of wall-clock time (None: however long it takes).
 
-        A run that has already ended is answered at once. Raises NotFound.
+        A run that is known to have ended is answered at once. At the deadline a request in flight is cut off, however slow the
+        server is. Raises NotFound, ServerUnreachable, SettingsError (a timeout that is no length of time).
         """
-        clock = self._client.clock
-        until_ms = None if timeout is None else clock.monotonic_ms() + duration_ms(timeout, name="timeout")
-        pause_ms = FIRST_PAUSE_MS
-        while True:
-            asked_ms = clock.monotonic_ms()
-            left_ms = LONGEST_POLL_MS if until_ms is None else max(0, min(LONGEST_POLL_MS, int(until_ms - asked_ms)))
-            self.run = await self._client.api.call(WaitRun(run_id=self.id, timeout_ms=DurationMs(left_ms)))
-            if self.run.state.status in run_states.TERMINAL:
-                return Finished(self.id, self._end_state())
-            now_ms = clock.monotonic_ms()
-            if until_ms is not None and now_ms >= until_ms:
-                return TimedOut()
-            if now_ms - asked_ms < min(QUICK_ANSWER_MS, left_ms):
-                await asyncio.sleep((pause_ms if until_ms is None else min(pause_ms, until_ms - now_ms)) / 1_000)
-                pause_ms = min(2 * pause_ms, LONGEST_PAUSE_MS)
+        seconds = None if timeout is None else duration_ms(timeout, name="timeout") / 1_000
+        try:
+            async with asyncio.timeout(seconds) as deadline:
+                return await self._wait_for_end(deadline.when())
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            return TimedOut()
+
+    async def _wait_for_end(self, until: float | None) -> Finished[O_co]:
+        time, pause_s = asyncio.get_running_loop().time, FIRST_PAUSE_S
+        while self.run.state.status not in run_states.TERMINAL:
+            asked = time()
+            held_s = LONGEST_POLL_S if until is None else max(0.0, min(LONGEST_POLL_S, until - asked))
+            self.run = await self._client.api.call(WaitRun(run_id=self.id, timeout_ms=DurationMs(int(held_s * 1_000))))
+            if time() - asked < min(QUICK_ANSWER_S, held_s):
+                await asyncio.sleep(pause_s)
+                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+        return Finished(self.id, self._end_state())
 
     def _end_state(self) -> Completed[O_co] | Failed | Cancelled:
         run = self.run

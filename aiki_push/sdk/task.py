@@ -4,18 +4,22 @@ import contextvars
 import inspect
 import sys
 from collections.abc import Callable, Coroutine
+from copy import copy
 from dataclasses import dataclass
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar, overload
 
 from typing_extensions import TypeForm
 
-from aiki_push.domain.canonical_json import NO_INPUT_HASH, compact_json, input_hash
-from aiki_push.domain.errors import PayloadTooLarge
+from aiki_push.domain.canonical_json import NO_INPUT_HASH, input_hash
 from aiki_push.domain.retry import Never, RetryStrategy
-from aiki_push.domain.values import MAX_VALUE_BYTES, Inline, Json, RunId
+from aiki_push.domain.values import Inline, Json, RunId
 from aiki_push.sdk.calls import Interrupted, TaskCall
+from aiki_push.sdk.logger import TASK_LOGGER, RunLogger
 from aiki_push.sdk.names import check_name
+from aiki_push.sdk.options import check_retry, retry_of_task
 from aiki_push.sdk.run import Run
+from aiki_push.sdk.sizes import check_size
+from aiki_push.sdk.types.allowed import JsonRule
 from aiki_push.sdk.types.hints import handler_types
 from aiki_push.sdk.types.json_type import JsonType
 from aiki_push.sdk.types.restoring import CannotRestore
@@ -42,9 +46,11 @@ class TaskInfo:
         """The same text for every attempt and every re-execution of this call, and for no other call."""
         return f"{self.run_id}-{self.task_id}"
 
+    @property
+    def logger(self) -> RunLogger:
+        """A logger whose lines carry `aiki.run_id`, `aiki.task` and `aiki.attempt`."""
+        return RunLogger(TASK_LOGGER, {"aiki.run_id": self.run_id, "aiki.task": self.task, "aiki.attempt": self.attempt})
 
-SMALL_TEXT = MAX_VALUE_BYTES // 8
-"""Characters that fit whatever they are: an escape is six bytes."""
 
 current_task: contextvars.ContextVar[TaskInfo] = contextvars.ContextVar("aiki_push.current_task")
 
@@ -77,6 +83,15 @@ class Task(Generic[P, O]):
 
     def __repr__(self) -> str:
         return f"Task({self.name})"
+
+    def with_(self, path: Literal["retry"], value: RetryStrategy, /) -> "Task[P, O]":
+        """A copy that is tried again in another way. The same calls: what is recorded of the original counts for it too.
+
+        Raises SettingsError for another path or value.
+        """
+        changed = copy(self)
+        changed._retry = retry_of_task(path, value, of=self.name)
+        return changed
 
     async def start(self, run: Run, /, *args: P.args, **kwargs: P.kwargs) -> O:
         """What the handler returns, from the log where it was recorded before.
@@ -142,38 +157,29 @@ def task(
     interrupted: Interrupted = "retry",
     input: TypeForm[Any] | None = None,
     output: TypeForm[Any] | None = None,
+    json: JsonRule = "strict",
 ) -> TaskDecorator:
     """Name a handler, so that its calls are recorded and replayed.
 
     `retry` says what happens when it raises; without it nothing is tried again. `interrupted`: an execution that was cut off by a
     crash is repeated ("retry"), or the task fails with OutcomeUnknown ("fail"), for effects that must never be repeated blindly.
-    `input` and `output` stand in for type hints.
+    `input` and `output` stand in for type hints. `json="typed"` also allows types that pydantic itself takes to JSON and back, like
+    datetime and UUID.
     Raises NotSerializable and SettingsError for handlers that JSON cannot serve, naming the place.
     """
     check_name(name, what="task")
+    strategy = Never() if retry is None else check_retry(retry, f"{name}: retry")
     names = sys._getframe(1).f_locals
 
     def decorate(handler: Callable[..., object]) -> Task[..., Any]:
-        hints = handler_types(handler, drop_first=False, localns=names)
-        taken = input if input is not None else hints.input
+        hints = handler_types(handler, drop_first=False, localns=names, input=input, output=output)
         return Task(
             name,
             handler,
-            JsonType(taken, at=f"{name}: input") if taken is not None else None,
-            JsonType(output if output is not None else hints.output, at=f"{name}: output"),
-            retry or Never(),
+            None if hints.input is None else JsonType(hints.input, at=f"{name}: input", json=json),
+            JsonType(hints.output, at=f"{name}: output", json=json),
+            strategy,
             interrupted,
         )
 
     return decorate
-
-
-def check_size(value: Json, *, at: str) -> None:
-    """Raises PayloadTooLarge, naming the place, for JSON that the server would refuse."""
-    if value is None or isinstance(value, int | float) or (isinstance(value, str) and len(value) < SMALL_TEXT):
-        return
-    size = len(compact_json(value).encode())
-    if size > MAX_VALUE_BYTES:
-        raise PayloadTooLarge(
-            f"{at} has {size} bytes of JSON; the limit is {MAX_VALUE_BYTES}", field=at, size=size, limit=MAX_VALUE_BYTES
-        )

@@ -14,6 +14,7 @@ from aiki_push.domain.claims import (
 )
 from aiki_push.domain.log_records import LogSlot, Tail
 from aiki_push.domain.run import Run
+from aiki_push.domain.values import DurationMs
 from aiki_push.ports.api.claims import (
     Claimed,
     ClaimedRun,
@@ -85,7 +86,7 @@ def _answer(context: ServerContext, before: Run, claimer: Claimer) -> Claimed | 
         position=position,
         token=mint(context.seals, run.namespace, run.id, token),
         now=context.clock.now(),
-        claim_idle_timeout_ms=context.limits.claim_idle_timeout_ms,
+        claim_idle_timeout_ms=DurationMs(context.limits.claim_idle_timeout_ms),
     )
 
 
@@ -112,7 +113,7 @@ def refresh(context: ServerContext, namespace: str, request: RefreshClaim) -> Re
     owner = read(context.seals, namespace, request.run_id, request.token).owner
     now = context.clock.now()
     context.change(namespace, request.run_id, lambda run: decide_refresh(run, owner, now, context.limits))
-    return Refreshed(refreshed_at=now, claim_idle_timeout_ms=context.limits.claim_idle_timeout_ms)
+    return Refreshed(refreshed_at=now, claim_idle_timeout_ms=DurationMs(context.limits.claim_idle_timeout_ms))
 
 
 def release(context: ServerContext, namespace: str, request: ReleaseClaim) -> Released:

@@ -1,16 +1,13 @@
 """Starting runs, reading them, waiting for their end, and requeueing the stalled."""
 
 from aiki_push.domain.canonical_json import NO_INPUT_HASH, input_hash, parse_json
-from aiki_push.domain.errors import InvalidRequest, NotSerializable, ReferenceConflict
+from aiki_push.domain.errors import InvalidRequest, NotFound, NotSerializable, ReferenceConflict
 from aiki_push.domain.ids import ulid
-from aiki_push.domain.log_records import LogSlot, Transition
-from aiki_push.domain.run import Run, RunOptions
-from aiki_push.domain.run_states import Cancelled, Completed, Failed, Stalled
+from aiki_push.domain.run import Run, RunOptions, RunReference
 from aiki_push.domain.run_transitions import is_terminal
-from aiki_push.domain.starts import Start, decide_requeue, decide_start, is_same_start
+from aiki_push.domain.starts import Start, check_holder, decide_requeue, decide_start, is_same_start
 from aiki_push.domain.values import DurationMs, RunId
 from aiki_push.ports.api.runs import (
-    ClaimView,
     GetHistory,
     GetPayload,
     GetRun,
@@ -23,7 +20,8 @@ from aiki_push.ports.api.runs import (
     WaitRun,
 )
 from aiki_push.ports.store import CommitRefused
-from aiki_push.server.context import ServerContext
+from aiki_push.server.context import MAX_ROUNDS, ServerContext, overcrowded
+from aiki_push.server.run_views import view_of
 from aiki_push.server.stored_values import StoredValues
 
 FIRST_POLL_MS = 25
@@ -33,42 +31,77 @@ _CURSOR = "history"
 
 
 def start(context: ServerContext, namespace: str, request: StartRun) -> RunView:
-    """Create the run; the same request again answers the run that the first one made."""
-    asked = _asked(context, namespace, request)
-    try:
-        context.commit(decide_start(asked, context.clock.now()))
-    except CommitRefused:
-        existing = context.store.load(namespace, asked.run_id)
-        if not is_same_start(existing, asked):
-            raise ReferenceConflict(
-                f"run id {asked.run_id} is in use for another workflow, version, input or options; make a new id for a new run",
-                run_id=asked.run_id,
-            ) from None
-    return _view(context, context.store.load(namespace, asked.run_id))
-
-
-def _asked(context: ServerContext, namespace: str, request: StartRun) -> Start:
+    """Create the run; the same request again, or one with the same reference and input, answers the run that the first one made."""
     run_id = request.run_id or RunId(ulid(context.clock.now(), context.entropy.token(10)))
-    has_input = "input" in request.model_fields_set
+    digest = _input_hash(request)
+    for attempt in range(MAX_ROUNDS):
+        named = _named(context, namespace, request)
+        holder = _holder(context, named)
+        if holder is not None and request.reference is not None:
+            return view_of(context, check_holder(holder, digest, request.reference.conflict_policy))
+        asked = _asked(context, namespace, request, run_id, digest)
+        try:
+            context.commit(decide_start(asked, context.clock.now(), over=named))
+        except CommitRefused as refused:
+            existing = refused.found_run()
+            if existing is None:
+                context.back_off(attempt)
+                continue
+            if not is_same_start(existing, asked):
+                raise ReferenceConflict(
+                    f"run id {run_id} is in use for another workflow, version, input, options or reference; "
+                    "make a new id for a new run",
+                    run_id=run_id,
+                ) from None
+        return view_of(context, context.store.load(namespace, run_id))
+    raise overcrowded(run_id)
+
+
+def _input_hash(request: StartRun) -> str:
+    if not _has_input(request):
+        return NO_INPUT_HASH
     try:
-        digest = input_hash(request.input) if has_input else NO_INPUT_HASH
+        return input_hash(request.input)
     except NotSerializable as error:
         raise InvalidRequest(str(error), errors=[{"field": "input", "message": str(error)}]) from None
+
+
+def _has_input(request: StartRun) -> bool:
+    return "input" in request.model_fields_set
+
+
+def _named(context: ServerContext, namespace: str, request: StartRun) -> RunReference | None:
+    if request.reference is None:
+        return None
+    return context.store.reference(namespace, request.workflow, request.version, request.reference.id)
+
+
+def _holder(context: ServerContext, named: RunReference | None) -> Run | None:
+    try:
+        return context.store.load(named.namespace, named.run_id) if named is not None else None
+    except NotFound:
+        return None
+
+
+def _asked(context: ServerContext, namespace: str, request: StartRun, run_id: RunId, digest: str) -> Start:
     values = StoredValues(context.payloads, namespace, run_id)
+    options = request.options
     return Start(
         namespace=namespace,
         run_id=run_id,
         workflow=request.workflow,
         version=request.version,
-        input=values.store(request.input, field="input") if has_input else None,
+        input=values.store(request.input, field="input") if _has_input(request) else None,
         input_hash=digest,
-        options=RunOptions(pool=request.options.pool, priority=request.options.priority),
+        options=RunOptions(pool=options.pool, priority=options.priority, retry=options.retry),
+        delay_ms=options.delay_ms,
+        reference=request.reference.id if request.reference is not None else None,
     )
 
 
 def get(context: ServerContext, namespace: str, request: GetRun) -> RunView:
     """The run as it is now."""
-    return _view(context, context.store.load(namespace, request.run_id))
+    return view_of(context, context.store.load(namespace, request.run_id))
 
 
 def wait(context: ServerContext, namespace: str, request: WaitRun) -> RunView:
@@ -79,7 +112,7 @@ def wait(context: ServerContext, namespace: str, request: WaitRun) -> RunView:
         run = context.store.load(namespace, request.run_id)
         left_ms = int(until_ms - context.clock.monotonic_ms())
         if is_terminal(run) or left_ms <= 0:
-            return _view(context, run)
+            return view_of(context, run)
         context.clock.sleep(DurationMs(min(poll_ms, left_ms)))
         poll_ms = min(poll_ms * 2, LONGEST_POLL_MS)
 
@@ -111,7 +144,7 @@ def _position(context: ServerContext, subject: str, cursor: str) -> int:
 def requeue(context: ServerContext, namespace: str, request: RequeueRun) -> RunView:
     """The stalled run, back in its queue."""
     context.change(namespace, request.run_id, lambda run: decide_requeue(run, request.operation_id, context.clock.now()))
-    return _view(context, context.store.load(namespace, request.run_id))
+    return view_of(context, context.store.load(namespace, request.run_id))
 
 
 def payload(context: ServerContext, namespace: str, request: GetPayload) -> PayloadContent:
@@ -119,34 +152,3 @@ def payload(context: ServerContext, namespace: str, request: GetPayload) -> Payl
     run = context.store.load(namespace, request.run_id)
     reference = context.payloads.get(namespace, run.id, request.sha256)
     return PayloadContent(value=parse_json(reference))
-
-
-def _view(context: ServerContext, run: Run) -> RunView:
-    told = _told(context, run)
-    values = StoredValues(context.payloads, run.namespace, run.id)
-    claim = run.claim
-    return RunView(
-        id=run.id,
-        workflow=run.workflow,
-        version=run.version,
-        state=run.state,
-        revision=run.revision,
-        attempts=run.attempts,
-        options=run.options,
-        created_at=run.created_at,
-        due_at=run.due_at,
-        claim=ClaimView(executor=claim.executor, claimed_at=claim.claimed_at, refreshed_at=claim.refreshed_at) if claim else None,
-        offer=run.offer,
-        output=values.inline(told.output) if told else None,
-        error=told.error if told else None,
-        explanation=told.explanation if told else None,
-    )
-
-
-def _told(context: ServerContext, run: Run) -> Transition | None:
-    """The record of the transition into a state that has something to tell: an output, an error, an explanation."""
-    if not isinstance(run.state, Completed | Failed | Cancelled | Stalled):
-        return None
-    last: LogSlot | None = None if run.tail.records else context.store.last_slot(run.namespace, run.id)
-    records = run.tail.records or (last.records if last else ())
-    return next((record for record in reversed(records) if isinstance(record, Transition)), None)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import Any, TypeVar, cast
 
+from aiki_push.domain.values import DurationMs
 from aiki_push.ports.api.claims import AppendCheckpoint, ClaimRun, GetInbox, GetLog, RefreshClaim, ReleaseClaim
 from aiki_push.ports.api.endpoints import DeleteEndpoint, GetEndpoint, ListEndpoints, PutEndpoint
 from aiki_push.ports.api.health import GetHealth, Health
@@ -19,7 +20,7 @@ UseCase = Callable[[ServerContext, str, Any], object]  # the operation's own typ
 
 
 def _health(context: ServerContext, _namespace: str, _request: GetHealth) -> Health:
-    return Health(version=version("aiki-push"), claim_idle_timeout_ms=context.limits.claim_idle_timeout_ms)
+    return Health(version=version("aiki-push"), claim_idle_timeout_ms=DurationMs(context.limits.claim_idle_timeout_ms))
 
 
 def _signing_keys(context: ServerContext, _namespace: str, _request: ListSigningKeys) -> SigningKeyList:

@@ -19,7 +19,7 @@ from aiki_push.ports.clock import Clock
 from aiki_push.sdk.client import Client
 from aiki_push.sdk.executor import Executor, ExecutorConfig
 from aiki_push.sdk.registry import Registry
-from aiki_push.sdk.workflow import AnyWorkflowVersion
+from aiki_push.sdk.workflow_version import AnyWorkflowVersion
 from aiki_push.server.attention.advance import Attention
 from aiki_push.server.context import ServerContext
 from aiki_push.server.seals import Seals

@@ -17,6 +17,7 @@ class Counts:
     items_written: int = 0
     write_units: int = 0
     gets: int = 0
+    batch_gets: int = 0
     queries: int = 0
 
 
@@ -39,6 +40,12 @@ class CountingTable:
         with self._lock:
             self.counts.gets += 1
         return self._table.get(key)
+
+    def get_many(self, keys: Sequence[Key]) -> Sequence[Item]:
+        """See Table."""
+        with self._lock:
+            self.counts.batch_gets += 1
+        return self._table.get_many(keys)
 
     def write(self, writes: Sequence[Write], token: str) -> None:
         """See Table."""
@@ -73,7 +80,7 @@ class FaultyTable:
     """A Table with hooks that tests set; a hook that raises makes the call fail there.
 
     `before_write` fails a write that did not happen, `after_write` one that did, and whose answer is lost; both get the writes.
-    `before_read` gets the key or the query.
+    `before_read` gets the query or the key, every key where many are read at once.
     """
 
     def __init__(self, table: Table) -> None:
@@ -86,6 +93,12 @@ class FaultyTable:
         """See Table."""
         self.before_read(key)
         return self._table.get(key)
+
+    def get_many(self, keys: Sequence[Key]) -> Sequence[Item]:
+        """See Table."""
+        for key in keys:
+            self.before_read(key)
+        return self._table.get_many(keys)
 
     def write(self, writes: Sequence[Write], token: str) -> None:
         """See Table."""

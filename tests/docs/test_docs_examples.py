@@ -10,9 +10,8 @@ from types import ModuleType
 
 import pytest
 
-from aiki_push import Completed, Failed, Finished, Handle, Run, workflow
+from aiki_push import AnyWorkflowVersion, Completed, Failed, Finished, Handle, Run, workflow
 from aiki_push.sdk.executor import SegmentResult
-from aiki_push.sdk.workflow import AnyWorkflowVersion
 from aiki_push.testing import FakeClock
 from tests.architecture.source_files import ROOT
 from tests.docs.test_docs_run import programs_of

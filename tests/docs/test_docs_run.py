@@ -20,6 +20,7 @@ import pytest
 
 from aiki_push.apps.environment import settings_of
 from aiki_push.apps.settings import ServerSettings
+from tests.docs.command_line import commands
 
 ROOT = Path(__file__).parents[2]
 
@@ -167,6 +168,7 @@ def test_the_shell_commands_exist(page: str) -> None:
 
 def test_every_setting_named_exists(page: str) -> None:
     known = settings_in(SETTINGS.read_text("utf-8")) | settings_of(ServerSettings).keys()
+    known |= {variable for command in commands() for variable in command.variables}
     assert set(re.findall(r"\bAIKI_[A-Z0-9_]*[A-Z0-9]", page)) - known == set()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from aiki_push.domain.run_states import Queued
 from aiki_push.ports.api.claims import AppendCheckpoint
 from aiki_push.ports.api.operation import Operation
-from aiki_push.sdk.workflow import AnyWorkflowVersion
+from aiki_push.sdk.workflow_version import AnyWorkflowVersion
 from aiki_push.testing import FakeClock
 from tests.local_system import NAMESPACE, LocalSystem
 

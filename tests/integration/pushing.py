@@ -3,15 +3,14 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from aiki_push.adapters.delivery.http_push import EndpointsOf, HttpPushPublisher
+from aiki_push.adapters.delivery.http_push import EndpointsOf, HttpPushPublisher, Turn
 from aiki_push.adapters.delivery.private_addresses import Resolve, resolve_host
 from aiki_push.adapters.signing.key_ring import CachedKeyRing
 from aiki_push.adapters.signing.key_set import ActiveKey, KeySet
 from aiki_push.adapters.system import SystemClock
 from aiki_push.domain.endpoints import Endpoint
 from aiki_push.ports.clock import Clock
-from aiki_push.ports.entropy import Entropy
-from aiki_push.ports.publisher import Outcome
+from aiki_push.ports.publisher import Outcome, ReadyRun
 from aiki_push.ports.signing import KeyRing
 from tests.unit.adapters.delivery.delivery_examples import READY_AT, ready_run
 
@@ -22,14 +21,13 @@ SHARED = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"
 KEYS = KeySet(active=ActiveKey(secret=SECRET, created_at=READY_AT))
 
 
-class FirstInTurn:
-    """An Entropy whose fraction is always 0: endpoints are tried in the order in which they are listed."""
+def beginning_with(place: int) -> Turn:
+    """Endpoints are tried in the order in which they are listed, from this one on."""
 
-    def token(self, size: int) -> bytes:
-        return bytes(size)
+    def turn(_: ReadyRun) -> int:
+        return place
 
-    def fraction(self) -> float:
-        return 0.0
+    return turn
 
 
 @contextmanager
@@ -38,7 +36,7 @@ def publisher(
     listing: EndpointsOf | None = None,
     keys: KeyRing | None = None,
     clock: Clock | None = None,
-    entropy: Entropy | None = None,
+    turn: Turn | None = None,
     push_timeout_ms: int = 3_000,
     allow_private_addresses: bool = True,
     concurrency: int = 32,
@@ -50,11 +48,11 @@ def publisher(
         listing or (lambda namespace: [endpoint for endpoint in endpoints if endpoint.namespace == namespace]),
         keys or CachedKeyRing(lambda: KEYS, clock),
         clock,
-        entropy or FirstInTurn(),
         push_timeout_ms=push_timeout_ms,
         allow_private_addresses=allow_private_addresses,
         concurrency=concurrency,
         resolve=resolve,
+        turn=turn or beginning_with(0),
     )
     try:
         yield made

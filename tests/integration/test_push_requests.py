@@ -22,8 +22,9 @@ from aiki_push.adapters.signing.key_file import KeyFile
 from aiki_push.adapters.signing.key_ring import CachedKeyRing
 from aiki_push.adapters.system import SystemClock, SystemEntropy
 from aiki_push.ports.publisher import Failed, Published
+from aiki_push.ports.signing import Signer
 from aiki_push.testing import FAKE_NOW, FakeClock
-from tests.integration.pushing import PUBLIC, SECRET, SHARED, only, publisher, push_once
+from tests.integration.pushing import KEYS, PUBLIC, SECRET, SHARED, only, publisher, push_once
 from tests.integration.raw_server import Behaviour, answer, raw_server
 from tests.unit.adapters.delivery.delivery_examples import RUN_ID, endpoint_at, ready_run
 
@@ -229,6 +230,32 @@ def test_a_damaged_secret_of_an_endpoint_fails_its_pushes_alone_and_is_shown_now
             outcomes = made.publish([ready_run(pool="large"), ready_run()])
     assert outcomes == [Failed(NOT_SIGNED), Published()]
     assert "s3cret" not in caplog.text
+
+
+def test_a_fault_of_our_own_fails_one_push_of_a_batch_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    class FaultyKeys:
+        """A KeyRing with a fault where an endpoint has a secret."""
+
+        def __init__(self) -> None:
+            self._sound = CachedKeyRing(lambda: KEYS, SystemClock())
+
+        def signer(self, endpoint_secret: str | None = None) -> Signer:
+            if endpoint_secret:
+                raise LookupError("a fault of ours")
+            return self._sound.signer()
+
+        def public_keys(self) -> tuple[str, ...]:
+            return self._sound.public_keys()
+
+    with raw_server(answer(200)) as server:
+        faulty = endpoint_at(server.url, secret=SHARED, pools=("large",))
+        with publisher(faulty, endpoint_at(server.url, "plain"), keys=FaultyKeys()) as made:
+            outcomes = made.publish([ready_run(), ready_run(pool="large"), ready_run()])
+    unexpected = Failed("the push failed unexpectedly (LookupError); the server's log says more")
+    assert outcomes == [Published(), unexpected, Published()]
+    [record] = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert (record.levelname, record.getMessage()) == ("ERROR", f"pushing run {RUN_ID} failed unexpectedly")
+    assert record.exc_info is not None
 
 
 @pytest.mark.parametrize("behaviour", [answer(200), answer(401), answer(500), answer(302, "location: http://127.0.0.1/")])

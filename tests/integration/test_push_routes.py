@@ -4,17 +4,19 @@ import errno
 import os
 import socket
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import pytest
 
+from aiki_push.adapters.delivery.http_push import turn_of
 from aiki_push.domain.endpoints import Endpoint
 from aiki_push.domain.errors import StorageUnavailable
 from aiki_push.ports.publisher import Declined, Deferred, Failed, Outcome, Published
-from aiki_push.testing import SequentialEntropy
-from tests.integration.pushing import only, publisher, push_once
-from tests.integration.raw_server import RawServer, answer, closes, is_silent, raw_server
+from aiki_push.testing import FakeClock
+from tests.integration.pushing import beginning_with, only, publisher, push_once
+from tests.integration.raw_server import Behaviour, RawServer, answer, closes, is_silent, raw_server
 from tests.unit.adapters.delivery.delivery_examples import endpoint_at, ready_run
 
 REFUSED = f"cannot be connected to: [Errno {errno.ECONNREFUSED}] {os.strerror(errno.ECONNREFUSED)}"
@@ -70,18 +72,27 @@ def test_a_run_goes_to_an_endpoint_of_its_namespace_that_serves_its_version_and_
         assert connections(plain, large, foreign) == [2, 1, 0]
 
 
-def test_turns_begin_at_random_and_then_go_round() -> None:
-    with raw_server(answer(404)) as a, raw_server(answer(404)) as b, raw_server(answer(200)) as c:
-        first_server: list[str] = []
-        names = {a.url: "a", b.url: "b", c.url: "c"}
-        with publisher(*(endpoint_at(url, name) for url, name in names.items()), entropy=SequentialEntropy()) as made:
-            for _ in range(4):
-                before = connections(a, b, c)
+def test_turns_go_round_from_where_they_begin() -> None:
+    with raw_server(answer(404)) as a, raw_server(answer(404)) as b, raw_server(answer(404)) as c, raw_server(answer(200)) as d:
+        endpoints = [endpoint_at(server.url, name) for name, server in {"a": a, "b": b, "c": c, "d": d}.items()]
+        tried = []
+        for first in (0, 2, 3, 5):
+            before = connections(a, b, c, d)
+            with publisher(*endpoints, turn=beginning_with(first)) as made:
                 assert made.publish([ready_run()]) == [Published()]
-                tried = [now - then for now, then in zip(connections(a, b, c), before, strict=True)]
-                first_server.append({(1, 1, 1): "a", (0, 1, 1): "b", (0, 0, 1): "c"}[tried[0], tried[1], tried[2]])
-        # The fractions are 0.62, 0.24, 0.85, 0.47.
-        assert first_server == ["b", "a", "c", "b"]
+            tried.append([now - then for now, then in zip(connections(a, b, c, d), before, strict=True)])
+        assert tried == [[1, 1, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1], [0, 1, 1, 1]]
+
+
+def test_every_offer_of_a_run_begins_with_the_next_endpoint() -> None:
+    first = turn_of(ready_run(offer=1))
+    assert [turn_of(ready_run(offer=offer)) - first for offer in (1, 2, 3, 9)] == [0, 1, 2, 8]
+
+
+def test_runs_and_their_revisions_begin_with_all_endpoints_alike() -> None:
+    begun = Counter(turn_of(ready_run(revision)) % 3 for revision in range(300))
+    assert set(begun) == {0, 1, 2}
+    assert min(begun.values()) > 60
 
 
 def test_an_endpoint_whose_process_is_dead_is_passed_over_at_once() -> None:
@@ -164,11 +175,56 @@ def test_the_runs_of_a_batch_are_pushed_at_the_same_time_and_reported_in_their_o
 
 
 def test_a_push_that_finds_no_free_place_fails_and_is_not_sent_later() -> None:
-    with raw_server(is_silent) as server:
+    enough = threading.Event()
+
+    def dribbles(connection: socket.socket) -> bool:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nx: ")
+        while not enough.wait(0.02):
+            connection.sendall(b"x")
+        return False
+
+    with raw_server(dribbles) as server:
         with publisher(endpoint_at(server.url), concurrency=1, push_timeout_ms=300) as made:
-            outcomes = made.publish([ready_run(1), ready_run(2)])
+            try:
+                outcomes = made.publish([ready_run(1), ready_run(2)])
+            finally:
+                enough.set()
         assert outcomes == [Published(), Failed("too many pushes are on their way; the next offer may find a free place")]
         assert len(server.received) == 1
+
+
+def test_no_endpoint_is_tried_when_the_time_is_over() -> None:
+    clock = FakeClock()
+
+    def takes_all_the_time(status: int) -> Behaviour:
+        def behave(connection: socket.socket) -> bool:
+            clock.advance(20_000)
+            return answer(status)(connection)
+
+        return behave
+
+    with raw_server(takes_all_the_time(404), takes_all_the_time(200)) as first, raw_server(answer(200)) as second:
+        endpoints = (endpoint_at(first.url, "first"), endpoint_at(second.url, "second"))
+        with publisher(*endpoints, clock=clock, concurrency=1, push_timeout_ms=20_000) as made:
+            too_late = Failed("no endpoint could be connected to in 20000 ms")
+            assert made.publish([ready_run(), ready_run()]) == [Declined(), too_late]
+            assert made.publish([ready_run(), ready_run()]) == [Published(), too_late]
+        assert connections(first, second) == [2, 0]
+
+
+def test_an_endpoint_that_cannot_be_reached_is_reported_when_no_time_is_left_for_the_next() -> None:
+    clock = FakeClock()
+
+    def resolves_slowly(_: str) -> Sequence[str]:
+        clock.advance(20_000)
+        return ["10.0.0.1"]
+
+    endpoints = (endpoint_at("https://one.example.com/", "one"), endpoint_at("https://other.example.com/", "other"))
+    with publisher(
+        *endpoints, clock=clock, resolve=resolves_slowly, allow_private_addresses=False, push_timeout_ms=20_000
+    ) as made:
+        refusal = "endpoint one has the address 10.0.0.1, which is not public; the server's settings do not allow that"
+        assert made.publish([ready_run()]) == [Failed(refusal)]
 
 
 def test_endpoints_that_cannot_be_listed_are_an_error_before_anything_is_sent() -> None:

@@ -12,7 +12,8 @@ from aiki_push.apps.endpoint.endpoint import Endpoint, endpoint
 from aiki_push.ports.publisher import Declined, Failed, Outcome, Published, ReadyRun
 from aiki_push.sdk.run import Run
 from aiki_push.sdk.task import task
-from aiki_push.sdk.workflow import AnyWorkflowVersion, workflow
+from aiki_push.sdk.workflow import workflow
+from aiki_push.sdk.workflow_version import AnyWorkflowVersion
 from aiki_push.testing import FakeClock
 from tests.integration.endpoint_server import endpoint_server
 from tests.integration.pushing import PUBLIC, SECRET, SHARED, only, publisher

@@ -5,17 +5,20 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import TypeAlias
+from zlib import crc32
 
 from aiki_push.adapters.delivery.private_addresses import Resolve, resolve_host
 from aiki_push.adapters.delivery.signed_post import Progress, SignedPost, Unreachable
 from aiki_push.domain.endpoints import Endpoint, serving
 from aiki_push.ports.clock import Clock
-from aiki_push.ports.entropy import Entropy
 from aiki_push.ports.publisher import Declined, Failed, Outcome, ReadyRun
 from aiki_push.ports.signing import KeyRing
 
 EndpointsOf: TypeAlias = Callable[[str], Sequence[Endpoint]]
 """The endpoints registered in a namespace."""
+
+Turn: TypeAlias = Callable[[ReadyRun], int]
+"""Which of the endpoints that serve a run an offer of it begins with: a number from 0, which goes round."""
 
 _log = logging.getLogger(__name__)
 
@@ -30,8 +33,16 @@ class _Push:
     progress: Progress
 
 
+def turn_of(run: ReadyRun) -> int:
+    """Spread evenly over runs and revisions, and the next one with every offer.
+
+    So a run that nobody claimed, perhaps because the endpoint takes requests and has hung, goes to another the next time.
+    """
+    return crc32(f"{run.run_id} {run.revision}".encode()) + run.offer
+
+
 class HttpPushPublisher:
-    """A Publisher that sends each run to one of the endpoints that serve it, beginning with a random one.
+    """A Publisher that sends each run to one of the endpoints that serve it; `turn` says with which it begins.
 
     An endpoint that declines the run, or cannot be connected to, is passed over for the next at once, so that a dead process
     delays nothing. Any other answer is the outcome. After the last endpoint the outcome is `Declined` where all of them
@@ -50,16 +61,16 @@ class HttpPushPublisher:
         endpoints: EndpointsOf,
         keys: KeyRing,
         clock: Clock,
-        entropy: Entropy,
         *,
         push_timeout_ms: int = 3_000,
         allow_private_addresses: bool = False,
         concurrency: int = 32,
         resolve: Resolve = resolve_host,
+        turn: Turn = turn_of,
     ) -> None:
         self._endpoints = endpoints
         self._clock = clock
-        self._entropy = entropy
+        self._turn = turn
         self._push_timeout_ms = push_timeout_ms
         self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="aiki-push")
         self._post = SignedPost(
@@ -83,7 +94,7 @@ class HttpPushPublisher:
 
     def _in_turn(self, run: ReadyRun, listed: Sequence[Endpoint]) -> Sequence[Endpoint]:
         endpoints = serving(listed, run.workflow, run.version, run.pool)
-        first = int(self._entropy.fraction() * len(endpoints))
+        first = self._turn(run) % max(1, len(endpoints))
         return endpoints[first:] + endpoints[:first]
 
     def _offer(self, push: _Push) -> Outcome:
@@ -91,7 +102,7 @@ class HttpPushPublisher:
         for endpoint in push.endpoints:
             left_ms = push.deadline_ms - self._clock.monotonic_ms()
             if left_ms <= 0:
-                break
+                return outcome if isinstance(outcome, Failed) else push.progress.so_far
             answer = self._post.send(push.run, endpoint, left_ms, push.progress)
             match answer:
                 case Declined():

@@ -1,17 +1,19 @@
 """Items from models, and back.
 
-| item     | attributes beside `PK` and `SK`                                          |
-|----------|--------------------------------------------------------------------------|
-| header   | `v`, `etag`, `status`, `revision`, `d`; the keys of the indexes it is in |
-| slot     | `v`, `etag`, `d`                                                         |
-| message  | `v`, `etag`, `d`                                                         |
-| endpoint | `v`, `d`                                                                 |
+| item      | attributes beside `PK` and `SK`                                          |
+|-----------|--------------------------------------------------------------------------|
+| header    | `v`, `etag`, `status`, `revision`, `d`; the keys of the indexes it is in |
+| reference | `v`, `etag`, `d`                                                         |
+| slot      | `v`, `etag`, `d`                                                         |
+| message   | `v`, `etag`, `d`                                                         |
+| endpoint  | `v`, `d`                                                                 |
 
 `d` is the model as compact JSON without what is null: a string, or zlib-compressed bytes where that saves write units. `v` is the
 version of the format: readers ignore fields they do not know, and refuse a newer `v`. `etag` is fresh in every commit.
 """
 
 import zlib
+from dataclasses import dataclass
 from typing import TypeVar
 
 from pydantic import ValidationError
@@ -23,9 +25,9 @@ from aiki_push.domain.endpoints import Endpoint
 from aiki_push.domain.errors import InternalError, UnsupportedVersion
 from aiki_push.domain.inbox import Message
 from aiki_push.domain.log_records import LogSlot
-from aiki_push.domain.run import Run
+from aiki_push.domain.run import Run, RunReference
 from aiki_push.domain.values import Stored
-from aiki_push.ports.store import Found, Queue
+from aiki_push.ports.store import Found, ListPlace, Queue
 
 FORMAT = 1
 MAX_HEADER_TEXT_BYTES = 200
@@ -34,17 +36,45 @@ MAX_HEADER_TEXT_BYTES = 200
 ModelT = TypeVar("ModelT", bound=Stored)
 
 
-def header_item(run: Run, etag: str, due_shards: int) -> Item:
+@dataclass(frozen=True, slots=True)
+class Shards:
+    """How many partitions the indexes with shards have: `due` that of deadlines, `listing` each of the two that are listed."""
+
+    due: int = 1
+    listing: int = 1
+
+
+def header_item(run: Run, etag: str, shards: Shards) -> Item:
     """The header as it is stored under a fresh `etag`, with the keys of the indexes that its state puts it in."""
     attributes: dict[str, AttributeValue] = {"etag": etag, "status": run.state.status, "revision": run.revision}
     if run.due_at is not None:
-        entry = keys.due_entry(run.namespace, run.id, run.due_at, due_shards)
+        entry = keys.due_entry(run.namespace, run.id, run.due_at, shards.due)
         attributes.update(zip(INDEX_ATTRIBUTES["due"], entry, strict=True))
-    if run.ready_at is not None and run.state.status == "queued":
-        queue = Queue(run.namespace, run.workflow, run.version, run.options.pool)
-        entry = keys.ready_entry(queue, run.id, run.ready_at, run.options.priority)
-        attributes.update(zip(INDEX_ATTRIBUTES["ready"], entry, strict=True))
+    if ready := _ready_entry(run):
+        attributes.update(zip(INDEX_ATTRIBUTES["ready"], ready, strict=True))
+    group = keys.group_of(run.state.status)
+    attributes["by_workflow"] = keys.list_partition(run.namespace, run.workflow, run.id, shards.listing)
+    attributes["by_state"] = keys.list_partition(run.namespace, group, run.id, shards.listing)
+    attributes["created"] = keys.created(ListPlace(run.created_at, run.id), run.version)
     return _item(keys.header(run.namespace, run.id), _with_short_texts(run), **attributes)
+
+
+def _ready_entry(run: Run) -> tuple[str, str] | None:
+    """A queued run is found in its queue, one that was pulled by the request that did it."""
+    if run.ready_at is None:
+        return None
+    queue = Queue(run.namespace, run.workflow, run.version, run.options.pool)
+    entry = keys.ready_entry(queue, run.id, run.ready_at, run.options.priority)
+    if run.state.status == "queued":
+        return entry
+    request_id = run.claim.request_id if run.claim else None
+    return keys.claimed_entry(run.namespace, request_id, entry[1]) if request_id is not None else None
+
+
+def reference_item(reference: RunReference, etag: str) -> Item:
+    """A reference as it is stored under a fresh `etag`."""
+    key = keys.reference(reference.namespace, reference.workflow, reference.version, reference.reference)
+    return _item(key, reference, etag=etag)
 
 
 def slot_item(namespace: str, run_id: str, slot: LogSlot, etag: str) -> Item:
@@ -67,6 +97,11 @@ def read_header(item: Item) -> Run:
     return _model(Run, item).model_copy(update={"etag": item["etag"]})
 
 
+def read_reference(item: Item) -> RunReference:
+    """The reference, with the `etag` that its next write is conditional on. Raises as `read` does."""
+    return _model(RunReference, item).model_copy(update={"etag": item["etag"]})
+
+
 def read_slot(item: Item) -> LogSlot:
     """The log slot. A record of an unknown type becomes an UnknownRecord. Raises as `read` does."""
     return _model(LogSlot, item)
@@ -87,8 +122,11 @@ def read(item: Item) -> Found:
 
     Raises UnsupportedVersion where a newer release wrote it, InternalError where it does not have its documented shape.
     """
-    if str(item["PK"]).startswith("ENDPOINTS#"):
-        return read_endpoint(item)
+    match str(item["PK"]).partition("#")[0]:
+        case "ENDPOINTS":
+            return read_endpoint(item)
+        case "REF":
+            return read_reference(item)
     match str(item["SK"])[:2]:
         case keys.HEADER:
             return read_header(item)

@@ -1,31 +1,41 @@
 """Every key of the table and its indexes.
 
-| item          | PK                     | SK                   |
-|---------------|------------------------|----------------------|
-| run header    | `RUN#{ns}#{run_id}`    | `H`                  |
-| inbox message | same                   | `I#{seq:08d}`        |
-| log slot      | same                   | `L#{position:08d}`   |
-| payload       | same                   | `P#{sha256}`         |
-| endpoint      | `ENDPOINTS#{ns}`       | `{endpoint_id}`      |
+| item          | PK                                     | SK                   |
+|---------------|----------------------------------------|----------------------|
+| run header    | `RUN#{ns}#{run_id}`                    | `H`                  |
+| inbox message | same                                   | `I#{seq:08d}`        |
+| log slot      | same                                   | `L#{position:08d}`   |
+| payload       | same                                   | `P#{sha256}`         |
+| reference     | `REF#{ns}#{workflow}#{version}#{hash}` | `-`                  |
+| endpoint      | `ENDPOINTS#{ns}`                       | `{endpoint_id}`      |
 
-| index   | partition                                   | sort key                               | which items                  |
-|---------|---------------------------------------------|----------------------------------------|------------------------------|
-| `due`   | `DUE#{shard}`                               | `{due_at:015d}#{PK}`                   | headers with a `due_at`      |
-| `ready` | `READY#{ns}#{workflow}#{version}#{pool}`    | `{ready_at:015d}#{priority}#{run_id}`  | headers of queued runs       |
+| index         | partition                                | sort key                               | which headers                |
+|---------------|------------------------------------------|----------------------------------------|------------------------------|
+| `due`         | `DUE#{shard}`                            | `{due_at:015d}#{PK}`                   | those with a `due_at`        |
+| `ready`       | `READY#{ns}#{workflow}#{version}#{pool}` | `{ready_at:015d}#{priority}#{run_id}`  | of queued runs               |
+| same          | `CLAIMS#{ns}#{request_id}`               | same as in its queue                   | of runs claimed by pull      |
+| `by_workflow` | `{ns}#{workflow}#{shard}`                | `{created_at:015d}#{run_id}#{version}` | all                          |
+| `by_state`    | `{ns}#{group}#{shard}`                   | same                                   | all                          |
 
-Header, inbox and log lie next to each other, so one query reads a run; payloads come after them. The `due` index is spread over
-shards by a hash of the run id, because a partition takes 1 000 write units a second. Names cannot contain `#`; anything else
-that could, arrives here escaped.
+Header, inbox and log lie next to each other, so one query reads a run; payloads come after them. Indexes with a shard are spread
+over partitions by a hash of the run id, because a partition takes 1 000 write units a second. Groups of states are few, so that
+most transitions leave a run where it is in `by_state`. Names cannot contain `#`; anything else that could, arrives here escaped.
+A reference is hashed (SHA-256), so that a long one costs no more than a short one.
 """
 
+from hashlib import sha256
 from zlib import crc32
 
-from aiki_push.adapters.storage.table import Key, Query
+from aiki_push.adapters.storage.table import IndexName, Key, Query
+from aiki_push.domain.run_states import TERMINAL, Status
 from aiki_push.domain.values import RunId, TimestampMs
-from aiki_push.ports.store import DueRun
+from aiki_push.ports.store import DueRun, ListedRun, ListPlace
 from aiki_push.ports.store import Queue as ReadyQueue
 
 HEADER = "H"
+GROUPS = ("active", "stalled", "completed", "failed", "cancelled")
+"""Of states, as `by_state` knows them, in the order in which a run mostly goes through them."""
+
 _LAST_NUMBER = 99_999_999
 
 
@@ -36,6 +46,10 @@ def _part(text: str) -> str:
 
 def _unpart(text: str) -> str:
     return text.replace("%23", "#").replace("%25", "%")
+
+
+def _shard(run_id: str, shards: int) -> int:
+    return crc32(run_id.encode()) % shards
 
 
 def _next(number: int) -> str:
@@ -65,6 +79,12 @@ def message(namespace: str, run_id: str, seq: int) -> Key:
 def payload(namespace: str, run_id: str, sha256: str) -> Key:
     """Key of a payload of a run."""
     return Key(run_partition(namespace, run_id), f"P#{_part(sha256)}")
+
+
+def reference(namespace: str, workflow: str, version: str, reference_id: str) -> Key:
+    """Key of a reference."""
+    digest = sha256(reference_id.encode("utf-8", "surrogatepass")).hexdigest()
+    return Key("#".join(("REF", *map(_part, (namespace, workflow, version)), digest)), "-")
 
 
 def endpoint(namespace: str, endpoint_id: str) -> Key:
@@ -99,12 +119,17 @@ def endpoints(namespace: str) -> Query:
 
 def due_entry(namespace: str, run_id: str, due_at: TimestampMs, shards: int) -> tuple[str, str]:
     """Partition and sort key in the `due` index."""
-    return f"DUE#{crc32(run_id.encode()) % shards}", f"{due_at:015d}#{run_partition(namespace, run_id)}"
+    return f"DUE#{_shard(run_id, shards)}", f"{due_at:015d}#{run_partition(namespace, run_id)}"
 
 
 def due_until(shard: int, until: TimestampMs, limit: int) -> Query:
     """Entries of one shard that are due at `until`, the earliest first."""
     return Query(f"DUE#{shard}", "0", f"{until:015d}#~", index="due", page_size=limit)
+
+
+def is_due(sort_key: str, until: TimestampMs) -> bool:
+    """Whether a sort key of the `due` index is of something that is due at `until`."""
+    return int(sort_key.partition("#")[0]) <= until
 
 
 def due_run(sort_key: str) -> DueRun:
@@ -127,6 +152,53 @@ def ready_in(queue: ReadyQueue, limit: int) -> Query:
     return Query(_ready_partition(queue), "0", "9~", index="ready", page_size=limit)
 
 
+def claimed_entry(namespace: str, request_id: str, ready_sort_key: str) -> tuple[str, str]:
+    """Partition and sort key in the `ready` index of a run that a request pulled out of its queue."""
+    return _claims_partition(namespace, request_id), ready_sort_key
+
+
+def claimed_by(namespace: str, request_id: str) -> Query:
+    """Entries of the runs that a request pulled, in the order of their queues."""
+    return Query(_claims_partition(namespace, request_id), "0", "9~", index="ready")
+
+
+def _claims_partition(namespace: str, request_id: str) -> str:
+    return f"CLAIMS#{_part(namespace)}#{_part(request_id)}"
+
+
 def ready_run(sort_key: str) -> RunId:
     """The run that a sort key of the `ready` index names."""
     return RunId(_unpart(sort_key.rsplit("#", 1)[1]))
+
+
+def group_of(status: Status) -> str:
+    """The group of a status: one of GROUPS."""
+    return status if status in TERMINAL or status == "stalled" else "active"
+
+
+def list_partitions(namespace: str, name: str, shards: int) -> tuple[str, ...]:
+    """The partitions in a listing index of a workflow, or of a group of states."""
+    return tuple(f"{_part(namespace)}#{_part(name)}#{shard}" for shard in range(shards))
+
+
+def list_partition(namespace: str, name: str, run_id: str, shards: int) -> str:
+    """The one of `list_partitions` that a run is in."""
+    return f"{_part(namespace)}#{_part(name)}#{_shard(run_id, shards)}"
+
+
+def created(place: ListPlace, version: str) -> str:
+    """Sort key in the listing indexes."""
+    return f"{place.created_at:015d}#{_part(place.run_id)}#{_part(version)}"
+
+
+def listed(index: IndexName, partition: str, before: ListPlace | None, limit: int) -> Query:
+    """Entries of one partition of a listing index that come after a place, the newest first."""
+    # Without its version a place is a prefix of its own sort key, and so lies below it and above all older ones.
+    high = "9~" if before is None else f"{before.created_at:015d}#{_part(before.run_id)}"
+    return Query(partition, "0", high, index=index, ascending=False, page_size=limit)
+
+
+def listed_run(sort_key: str) -> ListedRun:
+    """The run that a sort key of a listing index names."""
+    created_at, run_id, version = sort_key.split("#")
+    return ListedRun(ListPlace(TimestampMs(int(created_at)), RunId(_unpart(run_id))), _unpart(version))

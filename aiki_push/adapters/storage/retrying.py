@@ -29,6 +29,10 @@ class RetryingTable:
         """See Table."""
         return self._repeated(lambda: self._table.get(key))
 
+    def get_many(self, keys: Sequence[Key]) -> Sequence[Item]:
+        """See Table."""
+        return self._repeated(lambda: self._table.get_many(keys))
+
     def write(self, writes: Sequence[Write], token: str) -> None:
         """See Table."""
         return self._repeated(lambda: self._table.write(writes, token))

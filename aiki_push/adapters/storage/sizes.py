@@ -5,13 +5,14 @@ Rules: "DynamoDB item sizes and formats", "Read/write capacity" and "Quotas" in 
 
 from collections.abc import Sequence
 
-from aiki_push.adapters.storage.table import AttributeValue, Item, Put, Write
+from aiki_push.adapters.storage.table import AttributeValue, Item, Key, Put, Write
 from aiki_push.domain.errors import InternalError, PayloadTooLarge
 
 WRITE_UNIT_BYTES = 1024
 MAX_ITEM_BYTES = 400 * 1024
 MAX_TRANSACTION_BYTES = 4 * 1024 * 1024
 MAX_TRANSACTION_WRITES = 100
+MAX_BATCH_READS = 100
 
 
 def text_size(text: str) -> int:
@@ -55,6 +56,12 @@ def check_limits(writes: Sequence[Write]) -> None:
         raise _too_large("one commit holds too many bytes", total, MAX_TRANSACTION_BYTES)
     if len({write.key for write in writes}) < len(writes):
         raise InternalError("one commit writes the same item twice; it has to be split or merged")
+
+
+def check_batch(keys: Sequence[Key]) -> None:
+    """Raises InternalError where `keys` are no batch: too many, or one of them twice."""
+    if len(keys) > MAX_BATCH_READS or len(set(keys)) < len(keys):
+        raise InternalError(f"one read asks for more than {MAX_BATCH_READS} items, or for one of them twice")
 
 
 def _too_large(what: str, size: int, limit: int, **fields: str) -> PayloadTooLarge:

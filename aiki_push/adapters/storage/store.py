@@ -1,23 +1,24 @@
 """The store port on one table."""
 
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable
-from heapq import merge
-from itertools import groupby, islice
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 from aiki_push.adapters.storage import formats, keys
+from aiki_push.adapters.storage.indexes import Indexes
 from aiki_push.adapters.storage.retrying import RetryingTable
+from aiki_push.adapters.storage.sizes import MAX_BATCH_READS
 from aiki_push.adapters.storage.table import Absent, Always, Delete, EtagIs, Item, Put, Table, Write, WriteRefused, rows
-from aiki_push.domain.changes import Change, CreateRun, DeleteEndpoint, PutMessage, PutSlot, SaveEndpoint, SaveRun
+from aiki_push.domain.changes import Change, CreateRun, DeleteEndpoint, PutMessage, PutReference, PutSlot, SaveEndpoint, SaveRun
 from aiki_push.domain.endpoints import Endpoint
-from aiki_push.domain.errors import NotFound
+from aiki_push.domain.errors import InternalError, NotFound, UnsupportedVersion
 from aiki_push.domain.inbox import Message
 from aiki_push.domain.log_records import LogSlot
-from aiki_push.domain.run import Run
+from aiki_push.domain.run import Run, RunReference
 from aiki_push.domain.values import RunId, TimestampMs
 from aiki_push.ports.clock import Clock
 from aiki_push.ports.entropy import Entropy
-from aiki_push.ports.store import CommitRefused, DueRun, LogPage, Queue, Refusal, RunContents
+from aiki_push.ports.store import CommitRefused, DueRun, ListedRun, Listing, ListPlace, LogPage, Queue, Refusal, RunContents
 
 ETAG_BYTES = 12
 
@@ -25,14 +26,15 @@ ETAG_BYTES = 12
 class SingleTableStore:
     """A Store on any Table.
 
-    `due_shards` is the number of partitions of the due index. It may be raised at any time and never lowered while
-    runs exist: readers ask the shards below it and no others.
+    `due_shards` is the number of partitions of the due index, `list_shards` that of each listed workflow and group of states.
+    They may be raised at any time and never lowered while runs exist: readers ask the shards below them and no others.
     """
 
-    def __init__(self, table: Table, clock: Clock, entropy: Entropy, *, due_shards: int = 1) -> None:
+    def __init__(self, table: Table, clock: Clock, entropy: Entropy, *, due_shards: int = 1, list_shards: int = 1) -> None:
         self._table = RetryingTable(table, clock, entropy)
         self._entropy = entropy
-        self._due_shards = due_shards
+        self._shards = formats.Shards(due_shards, list_shards)
+        self._indexes = Indexes(self._table, self._shards)
 
     def load(self, namespace: str, run_id: str) -> Run:
         """See Store."""
@@ -40,6 +42,19 @@ class SingleTableStore:
         if item is None:
             raise _no_run(run_id)
         return formats.read_header(item)
+
+    def load_many(self, namespace: str, run_ids: Sequence[RunId]) -> tuple[Run, ...]:
+        """See Store."""
+        found: dict[RunId, Run] = {}
+        for start in range(0, len(run_ids), MAX_BATCH_READS):
+            wanted = [keys.header(namespace, run_id) for run_id in run_ids[start : start + MAX_BATCH_READS]]
+            found |= {run.id: run for item in self._table.get_many(wanted) if (run := _readable(item))}
+        return tuple(found[run_id] for run_id in run_ids if run_id in found)
+
+    def reference(self, namespace: str, workflow: str, version: str, reference: str) -> RunReference | None:
+        """See Store."""
+        item = self._table.get(keys.reference(namespace, workflow, version, reference))
+        return None if item is None else formats.read_reference(item)
 
     def load_contents(self, namespace: str, run_id: str, *, max_bytes: int) -> RunContents:
         """See Store."""
@@ -94,14 +109,23 @@ class SingleTableStore:
 
     def due_runs(self, *, until: TimestampMs, limit: int) -> tuple[DueRun, ...]:
         """See Store."""
-        shards = (rows(self._table, keys.due_until(shard, until, limit)) for shard in range(self._due_shards))
-        in_order = merge(*((str(item["due_at"]) for item in shard) for shard in shards))
-        return tuple(map(keys.due_run, islice(in_order, limit)))
+        return self._indexes.due_runs(until, limit)
 
-    def ready_runs(self, queue: Queue, *, limit: int) -> tuple[RunId, ...]:
+    def ready_runs(self, *queues: Queue, limit: int) -> tuple[RunId, ...]:
         """See Store."""
-        entries = rows(self._table, keys.ready_in(queue, limit))
-        return tuple(keys.ready_run(str(item["ready_at"])) for item in islice(entries, limit))
+        return self._indexes.ready_runs(queues, limit)
+
+    def due_offers(self, queue: Queue, *, until: TimestampMs, limit: int) -> tuple[RunId, ...]:
+        """See Store."""
+        return self._indexes.due_offers(queue, until, limit)
+
+    def claimed_runs(self, namespace: str, request_id: str) -> tuple[RunId, ...]:
+        """See Store."""
+        return self._indexes.claimed_runs(namespace, request_id)
+
+    def newest_runs(self, listing: Listing, *, before: ListPlace | None, limit: int) -> tuple[ListedRun, ...]:
+        """See Store."""
+        return self._indexes.newest_runs(listing, before, limit)
 
     def endpoint(self, namespace: str, endpoint_id: str) -> Endpoint:
         """See Store."""
@@ -117,9 +141,12 @@ class SingleTableStore:
     def _write(self, change: Change, etag: str) -> Write:
         match change:
             case CreateRun(run):
-                return Put(formats.header_item(run, etag, self._due_shards), Absent())
+                return Put(formats.header_item(run, etag, self._shards), Absent())
             case SaveRun(run):
-                return Put(formats.header_item(run, etag, self._due_shards), EtagIs(run.etag))
+                return Put(formats.header_item(run, etag, self._shards), EtagIs(run.etag))
+            case PutReference(reference):
+                condition = EtagIs(reference.etag) if reference.etag else Absent()
+                return Put(formats.reference_item(reference, etag), condition)
             case PutSlot(namespace, run_id, slot):
                 return Put(formats.slot_item(namespace, run_id, slot, etag), Absent())
             case PutMessage(namespace, run_id, message):
@@ -139,6 +166,13 @@ def _log_page(items: Iterable[Item], max_bytes: int) -> LogPage:
             return LogPage(tuple(slots), is_last=False)
         slots.append(formats.read_slot(item))
     return LogPage(tuple(slots), is_last=True)
+
+
+def _readable(item: Item) -> Run | None:
+    try:
+        return formats.read_header(item)
+    except (InternalError, UnsupportedVersion):
+        return None
 
 
 def _no_run(run_id: str) -> NotFound:

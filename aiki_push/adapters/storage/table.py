@@ -10,9 +10,17 @@ AttributeValue: TypeAlias = str | int | bytes
 Item: TypeAlias = Mapping[str, AttributeValue]
 """Attributes by name. `PK` and `SK` are its key; nobody changes an item once it was handed over."""
 
-IndexName = Literal["due", "ready"]
-INDEX_ATTRIBUTES: Mapping[IndexName, tuple[str, str]] = {"due": ("due", "due_at"), "ready": ("ready", "ready_at")}
-"""Partition and sort attribute of each index. An item is in an index while it has both. Entries have these and the key only."""
+IndexName = Literal["due", "ready", "by_workflow", "by_state"]
+INDEX_ATTRIBUTES: Mapping[IndexName, tuple[str, str]] = {
+    "due": ("due", "due_at"),
+    "ready": ("ready", "ready_at"),
+    "by_workflow": ("by_workflow", "created"),
+    "by_state": ("by_state", "created"),
+}
+"""Partition and sort attribute of each index. An item is in an index while it has both."""
+
+INDEX_EXTRAS: Mapping[IndexName, tuple[str, ...]] = {"due": (), "ready": ("due_at",), "by_workflow": (), "by_state": ()}
+"""What the entries of each index have beside these two and the item's key."""
 
 
 class Key(NamedTuple):
@@ -102,13 +110,17 @@ class Page:
 
 
 class Table(Protocol):
-    """Items under PK and SK, and two sparse indexes. Safe to call from any thread.
+    """Items under PK and SK, and sparse indexes. Safe to call from any thread.
 
     Every method raises StorageUnavailable when nothing definite is known; repeating the call is safe.
     """
 
     def get(self, key: Key) -> Item | None:
         """The item, by consistent read; None where nothing is."""
+        ...
+
+    def get_many(self, keys: Sequence[Key]) -> Sequence[Item]:
+        """Those of the items that are there, by consistent read, in any order; at most 100 different keys."""
         ...
 
     def write(self, writes: Sequence[Write], token: str) -> None:

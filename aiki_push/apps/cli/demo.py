@@ -1,10 +1,8 @@
 """`aiki-push demo`: the main job, shown and checked."""
 
-import subprocess
+import os
 import sys
 from pathlib import Path
-
-import typer
 
 from aiki_push.apps.cli.failing import readable_errors
 from aiki_push.domain.errors import SettingsError
@@ -17,4 +15,5 @@ def demo() -> None:
     with readable_errors():
         if not Path(*DEMO.split(".")).with_suffix(".py").exists():
             raise SettingsError("the demo runs the example in examples/order_processing: call it in the project's own folder")
-        raise typer.Exit(subprocess.run([sys.executable, "-m", DEMO], check=False).returncode)
+        # In place of this process, so that a signal reaches the one that has processes to end.
+        os.execv(sys.executable, [sys.executable, "-m", DEMO])

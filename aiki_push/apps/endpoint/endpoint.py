@@ -18,7 +18,7 @@ from aiki_push.domain.values import Frozen
 from aiki_push.sdk.client import Client
 from aiki_push.sdk.executor import Executor, ExecutorConfig
 from aiki_push.sdk.registry import Registry
-from aiki_push.sdk.workflow import AnyWorkflowVersion
+from aiki_push.sdk.workflow_version import AnyWorkflowVersion
 
 MAX_NAME_LENGTH = 128
 

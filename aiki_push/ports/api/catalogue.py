@@ -2,20 +2,22 @@
 
 from typing import Any
 
-from aiki_push.ports.api.claims import AppendCheckpoint, ClaimRun, GetInbox, GetLog, RefreshClaim, ReleaseClaim
+from aiki_push.ports.api.claims import AppendCheckpoint, ClaimRun, ClaimRuns, GetInbox, GetLog, RefreshClaim, ReleaseClaim
 from aiki_push.ports.api.endpoints import DeleteEndpoint, GetEndpoint, ListEndpoints, PutEndpoint
 from aiki_push.ports.api.health import GetHealth
 from aiki_push.ports.api.operation import Operation
-from aiki_push.ports.api.runs import GetHistory, GetPayload, GetRun, RequeueRun, StartRun, WaitRun
+from aiki_push.ports.api.runs import GetHistory, GetPayload, GetRun, ListRuns, RequeueRun, StartRun, WaitRun
 from aiki_push.ports.api.signing_keys import ListSigningKeys
 
 CATALOGUE: tuple[type[Operation[Any]], ...] = (
     StartRun,
     GetRun,
+    ListRuns,
     WaitRun,
     GetHistory,
     RequeueRun,
     ClaimRun,
+    ClaimRuns,
     GetLog,
     GetInbox,
     GetPayload,

@@ -1,4 +1,4 @@
-"""What executors call while they own a run: claim, read, checkpoint, refresh, release."""
+"""What executors call to own runs, and while they do: claim, read, checkpoint, refresh, release."""
 
 from typing import Annotated, Literal, TypeAlias
 
@@ -8,8 +8,9 @@ from aiki_push.domain.inbox import Message
 from aiki_push.domain.log_records import LogSlot, Record, RecordedError, Tail
 from aiki_push.domain.run import RunOptions
 from aiki_push.domain.run_states import Cause, Status
-from aiki_push.domain.values import DurationMs, Frozen, Identifier, Inline, RunId, TimestampMs
+from aiki_push.domain.values import DurationMs, Frozen, Identifier, Inline, Name, RunId, TimestampMs
 from aiki_push.domain.waits import Wait
+from aiki_push.ports.api.endpoints import WorkflowVersionField
 from aiki_push.ports.api.operation import Answer, Operation
 from aiki_push.ports.api.runs import RunIdField
 
@@ -17,6 +18,7 @@ MAX_CHECKPOINT_BYTES = 300 * 1024
 """The largest checkpoint body as sent; the executor splits what is larger."""
 
 Token = Annotated[str, Field(min_length=1, max_length=1024)]
+Executor = Annotated[str, Field(min_length=1, max_length=128)]
 
 
 class ClaimedRun(Answer):
@@ -72,8 +74,34 @@ class ClaimRun(Operation[ClaimAnswer]):
 
     run_id: RunIdField
     claim_id: Identifier
-    executor: Annotated[str, Field(min_length=1, max_length=128)]
+    executor: Executor
     revision: Annotated[int, Field(ge=0, strict=True)] | None = None
+
+
+class ClaimedRuns(Answer):
+    """The runs that the caller owns now, in the order in which they became due. None: nothing is ready."""
+
+    claims: tuple[Claimed, ...]
+    claim_idle_timeout_ms: DurationMs
+
+
+class ClaimRuns(Operation[ClaimedRuns]):
+    """Take the first ready runs of these workflow versions, in these `pools` (none: runs without a pool), `limit` at most.
+
+    First come those that became due first, then those with the lowest priority number, then the oldest. Fewer are answered where
+    their logs are large. Repeating a request whose answer was lost, with the same `request_id`, gives the same claims while they
+    are current.
+    Raises InvalidRequest (more than 500 combinations of workflow version and pool).
+    """
+
+    operation, method, path, role = "claim_runs", "POST", "/v1/claims", "executor"
+    answer = TypeAdapter[ClaimedRuns](ClaimedRuns)
+
+    request_id: Identifier
+    executor: Executor
+    workflows: Annotated[tuple[WorkflowVersionField, ...], Field(min_length=1, max_length=100)]
+    pools: Annotated[tuple[Name, ...], Field(max_length=20)] = ()
+    limit: Annotated[int, Field(ge=1, le=100, strict=True)] = 1
 
 
 class LogAnswer(Answer):
@@ -172,7 +200,7 @@ class Stall(Frozen):
     """The run cannot go on with this code or this log; `explanation` says why and names both sides."""
 
     to: Literal["stalled"] = "stalled"
-    reason: Literal["diverged", "cannot_restore", "unknown_record", "corrupt_log"]
+    reason: Literal["diverged", "cannot_restore", "unknown_record"]
     explanation: Annotated[str, Field(max_length=16_384)]
 
 

@@ -1,12 +1,15 @@
-"""Starting runs, reading them, waiting for their end, and requeueing the stalled."""
+"""Starting runs, reading and listing them, waiting for their end, and requeueing the stalled."""
 
 from typing import Annotated
 
 from pydantic import Field, StringConstraints, TypeAdapter
 
+from aiki_push.domain.durations import MAX_DURATION_MS
 from aiki_push.domain.log_records import RecordedError, StoredRecord
-from aiki_push.domain.run import Offer, RunOptions
-from aiki_push.domain.run_states import AnyState
+from aiki_push.domain.retry import RetryStrategy
+from aiki_push.domain.run import Offer, ReferenceId, RunOptions
+from aiki_push.domain.run_states import AnyState, Status
+from aiki_push.domain.starts import ConflictPolicy
 from aiki_push.domain.values import (
     DEFAULT_PRIORITY,
     RUN_ID_PATTERN,
@@ -27,10 +30,22 @@ Cursor = Annotated[str, StringConstraints(min_length=1, max_length=512, pattern=
 
 
 class StartOptions(Frozen):
-    """What the new run keeps for life."""
+    """How the new run is executed: what it keeps for life, and for how long it is held back first.
+
+    `delay_ms` counts from the run's creation, by the server's clock; 10 years at most.
+    """
 
     pool: Name | None = None
     priority: Priority = DEFAULT_PRIORITY
+    retry: RetryStrategy | None = None
+    delay_ms: Annotated[DurationMs, Field(gt=0, le=MAX_DURATION_MS, strict=True)] | None = None
+
+
+class StartReference(Frozen):
+    """Which particular run of the workflow version this is, and what to do where another input was given for it before."""
+
+    id: ReferenceId
+    conflict_policy: ConflictPolicy = "error"
 
 
 class ClaimView(Answer):
@@ -41,8 +56,8 @@ class ClaimView(Answer):
     refreshed_at: TimestampMs
 
 
-class RunView(Answer):
-    """A run as clients see it. `output` comes with `completed`; `error` with `failed`; `explanation` with `stalled` and `cancelled`."""
+class RunSummary(Answer):
+    """Where a run is, without what it brought."""
 
     id: RunId
     workflow: str
@@ -51,10 +66,16 @@ class RunView(Answer):
     revision: int
     attempts: int
     options: RunOptions
+    reference: str | None = None
     created_at: TimestampMs
     due_at: TimestampMs | None = None
     claim: ClaimView | None = None
     offer: Offer = Offer()
+
+
+class RunView(RunSummary):
+    """A run as clients see it. `output` comes with `completed`; `error` with `failed`; `explanation` with `stalled` and `cancelled`."""
+
     output: StoredValue | None = None
     error: RecordedError | None = None
     explanation: str | None = None
@@ -63,8 +84,9 @@ class RunView(Answer):
 class StartRun(Operation[RunView]):
     """Start a run. `run_id` is made by the client, so that a repeated request is the same start; the server makes one if absent.
 
-    Leave `input` out for workflows that take none: no input and null are different inputs.
-    Raises ReferenceConflict (`run_id` is in use for another start), PayloadTooLarge.
+    Leave `input` out for workflows that take none: no input and null are different inputs. With a `reference` that a run of this
+    workflow version has already, and the same input, that run is answered, whatever its state and options.
+    Raises ReferenceConflict (`run_id` is in use for another start; the reference for another input), PayloadTooLarge.
     """
 
     operation, method, path, role = "start_run", "POST", "/v1/runs", "client"
@@ -75,6 +97,32 @@ class StartRun(Operation[RunView]):
     version: Name
     input: Json = None
     options: StartOptions = StartOptions()
+    reference: StartReference | None = None
+
+
+class RunList(Answer):
+    """Part of a list of runs, newest first. `next_cursor` is there while more may follow, even where `runs` is short or empty."""
+
+    runs: tuple[RunSummary, ...]
+    next_cursor: str | None = None
+
+
+class ListRuns(Operation[RunList]):
+    """Read the runs of a workflow, of a version, in a status, with a reference, or all of them.
+
+    A page ends at `limit` runs, or sooner where many others had to be looked at. `reference` needs `workflow` and `version`.
+    Raises InvalidRequest (also for a cursor that this server did not make for these filters).
+    """
+
+    operation, method, path, role = "list_runs", "GET", "/v1/runs", "client"
+    answer = TypeAdapter[RunList](RunList)
+
+    workflow: Name | None = None
+    version: Name | None = None
+    status: Status | None = None
+    reference: ReferenceId | None = None
+    limit: Annotated[int, Field(ge=1, le=100)] = 50
+    cursor: Cursor | None = None
 
 
 class GetRun(Operation[RunView]):

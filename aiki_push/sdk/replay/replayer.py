@@ -40,6 +40,7 @@ class Replayer:
         self._ordinals: Counter[str] = Counter()
         self._recorded: list[tuple[int, Callable[[], None]]] = []  # a heap: where it stands in the log, and what gives it
         self._seen_timers: set[int] = set()
+        self._repeats = bool(memory.tasks or memory.timers)
         self.loop.set_time_ms(memory.started_at)
 
     def start(self, workflow: Coroutine[object, object, object]) -> asyncio.Task[object]:
@@ -50,6 +51,14 @@ class Replayer:
     def is_dropping(self) -> bool:
         """Whether the workflow's branches are being closed."""
         return self.loop.dropping
+
+    @property
+    def is_replaying(self) -> bool:
+        """Whether the workflow repeats what an earlier segment saw it do, or is being closed.
+
+        What is recorded was written down after the workflow had used everything before it, to the last step that it could make.
+        """
+        return self._repeats or self.loop.dropping
 
     def turn(self) -> bool:
         """Run until idle, give the earliest recorded outcome that is waited for, and so on until there is none.
@@ -80,7 +89,7 @@ class Replayer:
         if recorded is None:
             self.new.append(live)
         elif outcome := recorded.outcome:
-            heapq.heappush(self._recorded, (recorded.outcome_index, lambda: self.give(live, outcome)))
+            heapq.heappush(self._recorded, (recorded.outcome_index, lambda: self._give(live, outcome)))
         else:
             self.resumed.append(live)
         future.add_done_callback(lambda done: self._done(live) if done.cancelled() else None)
@@ -91,7 +100,16 @@ class Replayer:
         self.stall_reason = self.stall_reason or reason
 
     def give(self, live: LiveTask, outcome: TaskCompleted | TaskFailed) -> None:
-        """Let the workflow have `outcome`, at the time that it records."""
+        """Let the workflow have `outcome`, which is news, at the time that it records."""
+        self._repeats = False
+        self._give(live, outcome)
+
+    def fire(self, timer: DurableTimer, at: TimestampMs) -> None:
+        """Let the workflow know that the timer's deadline has passed, which is news, at the time `at`."""
+        self._repeats = False
+        self._fire(timer, at)
+
+    def _give(self, live: LiveTask, outcome: TaskCompleted | TaskFailed) -> None:
         if live.future.done():
             return
         self.loop.set_time_ms(outcome.at)
@@ -101,8 +119,7 @@ class Replayer:
         else:
             live.future.set_exception(task_failure(live.call.name, live.task_id, outcome.attempt, outcome.error))
 
-    def fire(self, timer: DurableTimer, at: TimestampMs) -> None:
-        """Let the workflow know that the timer's deadline has passed, at the time `at`."""
+    def _fire(self, timer: DurableTimer, at: TimestampMs) -> None:
         self.loop.set_time_ms(at)
         timer.fire()
 
@@ -120,7 +137,7 @@ class Replayer:
         recorded = self._memory.timers.get((timer_key(timer.branch), timer.ordinal))
         if recorded is not None and (ended := recorded.ended) is not None:
             at = ended.at
-            heapq.heappush(self._recorded, (recorded.ended_index, lambda: self.fire(timer, at)))
+            heapq.heappush(self._recorded, (recorded.ended_index, lambda: self._fire(timer, at)))
 
     def _done(self, live: LiveTask) -> None:
         """The workflow cancelled the call. One that was never written down leaves no trace."""

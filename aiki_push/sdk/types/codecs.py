@@ -14,7 +14,7 @@ from aiki_push.domain.values import Json
 from aiki_push.sdk.types.faults import DUMP_FAULTS, first_difference, part_without_json
 from aiki_push.sdk.types.hints import type_name
 from aiki_push.sdk.types.records import parts
-from aiki_push.sdk.types.restoring import VALIDATOR_FAULTS, CannotRestore, Problem, problems_of
+from aiki_push.sdk.types.restoring import VALIDATOR_FAULTS, CannotRestore, InvalidValue, Problem, problems_of
 
 T = TypeVar("T")
 
@@ -128,7 +128,7 @@ class Modelled(Codec[T]):
         try:
             returned = self.decode(encoded, at=at)
         except CannotRestore as error:
-            raise NotSerializable(f"{at} does not come back from its own JSON: {error.reasons}") from error
+            raise InvalidValue(f"{at} as JSON", self._declared, error.problems) from error
         difference = first_difference(value, returned, at=at)
         if difference is not None:
             raise NotSerializable(difference)
@@ -147,18 +147,18 @@ class Modelled(Codec[T]):
             pass  # pydantic's error carries the value
         else:
             return cast(Json, dumped)
-        raise NotSerializable(self._why_not(value, at))
+        raise self._why_not(value, at)
 
-    def _why_not(self, value: T, at: str) -> str:
+    def _why_not(self, value: T, at: str) -> NotSerializable:
         try:
             dumped = self._adapter.dump_python(value, warnings="none", **_TO_JSON)
         except DUMP_FAULTS:
-            return part_without_json(value, at=at)
+            return NotSerializable(part_without_json(value, at=at))
         try:
             returned = self.decode(dumped, at=at)
         except CannotRestore as error:
-            return str(error)
-        return first_difference(value, returned, at=at) or f"{at} is not what {self._declared} declares"
+            return InvalidValue(at, self._declared, error.problems)
+        return NotSerializable(first_difference(value, returned, at=at) or f"{at} is not what {self._declared} declares")
 
     def _marks(self, value: object, path: str) -> Iterator[tuple[str, Json]]:
         """What tells the members of a union apart, although it may be a default: both could have the same minimal dump."""

@@ -49,14 +49,23 @@ class HandlerTypes:
     output: Hint
 
 
-def handler_types(handler: Callable[..., object], *, drop_first: bool, localns: Mapping[str, object]) -> HandlerTypes:
+def handler_types(
+    handler: Callable[..., object],
+    *,
+    drop_first: bool,
+    localns: Mapping[str, object],
+    input: object = None,
+    output: object = None,
+) -> HandlerTypes:
     """The hints of a handler's input and output; no other annotation is looked at, and names are looked up only by `resolve`.
 
     `drop_first` leaves out the first parameter (a workflow's run). `localns` are the names where the handler is defined: the
-    locals of the frame that decorates it. They may be kept until the names are found.
+    locals of the frame that decorates it. They may be kept until the names are found. `input` and `output`, where given, stand in
+    for the annotations, and names in them are looked up in the same places.
 
     Raises:
-        SettingsError: the handler takes anything but one positional input without a default, or none.
+        SettingsError: the handler takes anything but one positional input without a default, or none; or it takes none, and the
+            type of one is given.
     """
     signature = _signature(handler)
     name = getattr(handler, "__qualname__", type(handler).__qualname__).rpartition("<locals>.")[2]
@@ -65,10 +74,12 @@ def handler_types(handler: Callable[..., object], *, drop_first: bool, localns: 
         if not inputs or inputs[0].kind not in _POSITIONAL:
             raise SettingsError(f"{name} takes no run: the first parameter of a workflow's handler is its run")
         del inputs[0]
+    if input is not None and not inputs:
+        raise SettingsError(f"{name} takes no input, but its type is given: leave out input=, or add the parameter")
     names = _names_around(handler, localns)
     return HandlerTypes(
-        input=_hint(_only_input(name, inputs).annotation, names) if inputs else None,
-        output=_hint(signature.return_annotation, names, is_result=True),
+        input=_hint(_only_input(name, inputs).annotation if input is None else input, names) if inputs else None,
+        output=_hint(signature.return_annotation, names, is_result=True) if output is None else Hint(output, names),
     )
 
 

@@ -49,7 +49,8 @@ class JsonType(Generic[T]):
         """The JSON of a value: by alias, every field that is not computed, nothing but plain JSON.
 
         Raises:
-            NotSerializable: the value is not of the declared type, or JSON cannot hold it; names the place.
+            InvalidValue: the value is not of the declared type; lists each place at fault.
+            NotSerializable: JSON cannot hold it; names the place.
         """
         return self._ready().encode(value, at=at)
 

@@ -1,4 +1,4 @@
-"""What is wrong with a JSON value that does not fit a declared type."""
+"""What is wrong with a value that does not fit a declared type."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from aiki_push.domain.errors import WorkflowError
+from aiki_push.domain.errors import NotSerializable, WorkflowError
 from aiki_push.domain.values import Json
+
+MOST_SHOWN = 20
+"""Places at fault in one message; the error's `problems` has them all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +28,22 @@ class CannotRestore(WorkflowError):
     """A JSON value does not fit its declared type. Correct the sender, or declare a type that takes what was recorded."""
 
     def __init__(self, at: str, declared: str, problems: Sequence[Problem]) -> None:
-        more = f"; and {len(problems) - _MOST_SHOWN} more" if len(problems) > _MOST_SHOWN else ""
-        self.reasons = "; ".join(map(str, problems[:_MOST_SHOWN])) + more
+        super().__init__(f"{at} does not fit {declared}: {listed(problems)}")
         self.problems = tuple(problems)
-        super().__init__(f"{at} does not fit {declared}: {self.reasons}")
+
+
+class InvalidValue(NotSerializable):
+    """A value does not fit the type declared for it; `problems` lists each place at fault. Correct the value, or the type."""
+
+    def __init__(self, at: str, declared: str, problems: Sequence[Problem]) -> None:
+        super().__init__(f"{at} does not fit {declared}: {listed(problems)}")
+        self.problems = tuple(problems)
+
+
+def listed(problems: Sequence[Problem]) -> str:
+    """The problems as one text, the first `MOST_SHOWN` of them."""
+    more = f"; and {len(problems) - MOST_SHOWN} more" if len(problems) > MOST_SHOWN else ""
+    return "; ".join(map(str, problems[:MOST_SHOWN])) + more
 
 
 def problems_of(error: ValidationError, value: Json) -> list[Problem]:
@@ -43,8 +58,6 @@ def problems_of(error: ValidationError, value: Json) -> list[Problem]:
 
 VALIDATOR_FAULTS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 """What an author's validator raises by mistake. (ValueError and AssertionError are how it refuses; pydantic collects those.)"""
-
-_MOST_SHOWN = 5
 
 
 def _reason(details: ErrorDetails) -> str:

@@ -32,4 +32,5 @@ def _slot_at_tail(context: ServerContext, run: Run, last: LogSlot | None) -> Log
         return None
     if last.position == run.tail.position:
         return last
-    return context.store.log(run.namespace, run.id, after=run.tail.position - 1, max_bytes=1).slots[0]
+    first = context.store.log(run.namespace, run.id, after=run.tail.position - 1, max_bytes=1).slots[0]
+    return first if first.position == run.tail.position else None

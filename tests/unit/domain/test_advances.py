@@ -81,10 +81,10 @@ def test_a_run_at_rest_needs_nothing_even_if_it_is_due(status: Status) -> None:
 
 
 def queued_from(run: Run, reason: QueuedReason, attempts: int = 1) -> NeedsChange:
-    """`run`, which waited at revision 5, queued at AFTER."""
+    """`run`, which waited at revision 5 for DUE, queued at AFTER."""
     state = Queued(reason=reason)
     record = Transition(at=AFTER, origin=run.state.status, state=state, revision=6, attempts=attempts)
-    left = {"waits": (), "ready_at": AFTER, "due_at": AFTER, "tail": Tail(position=3, records=(*EARLIER, record))}
+    left = {"waits": (), "ready_at": DUE, "due_at": AFTER, "tail": Tail(position=3, records=(*EARLIER, record))}
     return NeedsChange((SaveRun(run.model_copy(update={**left, "state": state, "revision": 6, "attempts": attempts})),))
 
 
@@ -123,6 +123,35 @@ def test_a_run_parked_on_two_waits_with_the_same_deadline_wakes_for_the_one_that
     assert need_of(parked_on(event, sleep), AFTER, LIMITS) == queued_from(parked_on(event, sleep), "event_wait_timeout")
     assert parked_on(sleep, event).state == Sleeping(wakeup_at=DUE)
     assert need_of(parked_on(sleep, event), AFTER, LIMITS) == queued_from(parked_on(sleep, event), "wakeup")
+
+
+HALF_A_DAY = 43_200_000
+
+
+@pytest.mark.parametrize(
+    ("now", "ready_at"),
+    [
+        (DUE, DUE),
+        (TimestampMs(DUE + HALF_A_DAY), DUE),
+        (TimestampMs(DUE + HALF_A_DAY + 1), TimestampMs(DUE + 1)),
+        (TimestampMs(DUE + 9 * HALF_A_DAY), TimestampMs(DUE + 8 * HALF_A_DAY)),
+    ],
+)
+@pytest.mark.parametrize("status", [status for status in WAITING if status not in ("queued", "running")])
+def test_a_run_is_ready_since_its_time_however_late_that_is_seen_but_no_more_than_half_the_age_that_stalls_it(
+    status: Status, now: TimestampMs, ready_at: TimestampMs
+) -> None:
+    need = need_of(WAITING[status], now, LIMITS)
+
+    assert isinstance(need, NeedsChange)
+    assert (saved(*need.changes).ready_at, saved(*need.changes).due_at) == (ready_at, now)
+
+
+def test_a_run_that_is_due_before_its_deadline_is_ready_no_earlier_than_now() -> None:
+    wait = Wait(kind="sleep", key="pause", ordinal=0, deadline_at=later(90_000))
+    need = need_of(run_in(parked_state([wait]), waits=(wait,), due_at=DUE), AFTER, LIMITS)
+    assert isinstance(need, NeedsChange)
+    assert saved(*need.changes).ready_at == AFTER
 
 
 @pytest.mark.parametrize("status", ["scheduled", "awaiting_event", "awaiting_retry"])

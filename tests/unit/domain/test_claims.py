@@ -64,6 +64,20 @@ def test_a_queued_run_is_claimed_at_the_revision_asked_for_or_at_any(revision: i
     )
 
 
+def test_a_pulled_claim_remembers_its_request_and_since_when_the_run_was_ready() -> None:
+    run = queued_run(ready_at=later(1_000))
+
+    pulled = decide_claim(run, Claimer("claim-b", "worker-b", request_id="request-1"), later(7_000), LIMITS)
+    pushed = decide_claim(run, Claimer("claim-b", "worker-b"), later(7_000), LIMITS)
+
+    assert isinstance(pulled, tuple)
+    assert isinstance(pushed, tuple)
+    claim = Claim(
+        claim_id="claim-b", executor="worker-b", claimed_at=later(7_000), refreshed_at=later(7_000), request_id="request-1"
+    )
+    assert saved(*pulled) == saved(*pushed).model_copy(update={"claim": claim, "ready_at": later(1_000)})
+
+
 def test_a_claim_that_overflows_the_tail_seals_it_and_owns_the_run() -> None:
     run = queued_run(tail=Tail(position=3, records=(note("x" * 1_900),)))
     record = Transition(at=later(7_000), origin="queued", state=Running(), revision=6, attempts=1, executor="worker-b")

@@ -271,6 +271,10 @@ class AnyHistory(RunHistory, RuleBasedStateMachine):
         assert (self.run.waits != ()) == self.is_in(*PARKED)
         assert (self.run.due_at is None) == self.is_in("stalled", *TERMINAL)
 
+    @invariant()
+    def recoveries_are_those_since_the_log_last_grew(self) -> None:
+        assert self.is_in("stalled") or self.run.recoveries == self.fruitless
+
 
 TestRunHistories = AnyHistory.TestCase
 TestRunHistories.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)

@@ -22,7 +22,7 @@ from aiki_push.domain.run_states import (
     StalledReason,
     Status,
 )
-from aiki_push.domain.run_transitions import FIRST, Told, check_transition, enter, is_terminal, keep_in_tail, queue, seal
+from aiki_push.domain.run_transitions import Told, check_transition, enter, is_terminal, keep_in_tail, queue, seal
 from aiki_push.domain.values import Inline
 from aiki_push.domain.waits import Wait
 from tests.unit.domain.run_examples import (
@@ -125,10 +125,6 @@ def test_a_transition_is_legal_exactly_if_the_table_has_it(origin: RunState, tar
     else:
         assert refused.value.fields == named
         assert refused.value.detail == f"run {RUN_ID} is {origin.status}; it cannot become {target.status}"
-
-
-def test_a_run_begins_scheduled_or_queued_because_it_is_new() -> None:
-    assert {"scheduled": {"new"}, "queued": {"new"}} == FIRST
 
 
 @pytest.mark.parametrize("status", STATUSES)

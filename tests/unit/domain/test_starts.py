@@ -7,7 +7,6 @@ from aiki_push.domain.errors import IllegalTransition
 from aiki_push.domain.log_records import InputRecord, LogSlot, Tail, Transition
 from aiki_push.domain.run import Offer, Run, RunOptions
 from aiki_push.domain.run_states import Queued, Stalled, StalledReason, Status
-from aiki_push.domain.run_transitions import FIRST
 from aiki_push.domain.starts import Start, decide_requeue, decide_start, is_same_start
 from aiki_push.domain.values import Inline, PayloadReference, StoredValue
 from tests.unit.domain.run_examples import (
@@ -93,7 +92,7 @@ def test_an_input_is_measured_in_bytes_and_not_in_characters() -> None:
 def test_a_run_begins_in_a_state_in_which_runs_may_begin() -> None:
     run = started(Tail(position=0, records=()))
     assert isinstance(run.state, Queued)
-    assert run.state.reason in FIRST[run.state.status]
+    assert run.state.reason == "new"
 
 
 def test_a_second_start_with_the_same_id_is_refused_and_changes_nothing() -> None:

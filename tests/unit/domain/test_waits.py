@@ -1,7 +1,8 @@
 import pytest
 
 from aiki_push.domain.run_states import AwaitingChildWorkflow, AwaitingEvent, AwaitingTaskRetry, Sleeping
-from aiki_push.domain.waits import ParkedState, Wait, WaitKind, earliest_deadline, parked_state
+from aiki_push.domain.values import TimestampMs
+from aiki_push.domain.waits import ANY_KEY, ParkedState, Wait, WaitKind, collapsed, earliest_deadline, parked_state
 from tests.unit.domain.run_examples import later
 
 
@@ -64,3 +65,28 @@ def test_of_two_waits_with_the_same_deadline_the_first_names_the_state() -> None
     event, sleep = wait("event", 50), wait("sleep", 50)
     assert parked_state([event, sleep]) == AwaitingEvent(timeout_at=later(50))
     assert parked_state([sleep, event]) == Sleeping(wakeup_at=later(50))
+
+
+def test_few_waits_are_kept_as_they_are() -> None:
+    waits = (timer(1_000), event(None))
+    assert collapsed(waits) == waits
+
+
+def test_waits_that_would_take_too_much_of_the_header_stand_for_one_of_each_kind_with_its_earliest_deadline() -> None:
+    waits = [
+        *(timer(5_000 + number, ordinal=number) for number in range(50)),
+        *(event(None, ordinal=number) for number in range(50)),
+    ]
+    assert collapsed(waits) == (
+        Wait(kind="timer", key=ANY_KEY, ordinal=0, deadline_at=TimestampMs(5_000)),
+        Wait(kind="event", key=ANY_KEY, ordinal=0),
+    )
+    assert parked_state(collapsed(waits)) == parked_state(waits)
+
+
+def timer(deadline_at: int, ordinal: int = 1) -> Wait:
+    return Wait(kind="timer", key="timer|0", ordinal=ordinal, deadline_at=TimestampMs(deadline_at))
+
+
+def event(deadline_at: int | None, ordinal: int = 1) -> Wait:
+    return Wait(kind="event", key="paid", ordinal=ordinal, deadline_at=None if deadline_at is None else TimestampMs(deadline_at))

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 from aiki_push.adapters.storage.dynamodb.failures import explained
 from aiki_push.adapters.storage.dynamodb.items import noted, noted_key, plain
-from aiki_push.adapters.storage.sizes import check_limits
+from aiki_push.adapters.storage.sizes import check_batch, check_limits
 from aiki_push.adapters.storage.table import INDEX_ATTRIBUTES, Absent, Always, EtagIs, Item, Key, Page, Put, Query, Write
+from aiki_push.domain.errors import StorageUnavailable
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -25,6 +26,21 @@ class DynamoDbTable:
         with explained():
             answer = self._client.get_item(TableName=self._name, Key=noted_key(key), ConsistentRead=True)
         return plain(answer["Item"]) if "Item" in answer else None
+
+    def get_many(self, keys: Sequence[Key]) -> Sequence[Item]:
+        """See Table. What DynamoDB leaves for later, because an answer is full or it is busy, is asked for again."""
+        check_batch(keys)
+        found: list[Item] = []
+        left = [noted_key(key) for key in keys]
+        while left:
+            with explained():
+                answer = self._client.batch_get_item(RequestItems={self._name: {"Keys": left, "ConsistentRead": True}})
+            found += map(plain, answer["Responses"].get(self._name, ()))
+            unread = answer["UnprocessedKeys"].get(self._name, {"Keys": []})["Keys"]
+            if len(unread) == len(left):
+                raise StorageUnavailable("DynamoDB is busy (no item of a batch was read)")
+            left = [dict(key) for key in unread]
+        return found
 
     def write(self, writes: Sequence[Write], token: str) -> None:
         """See Table."""

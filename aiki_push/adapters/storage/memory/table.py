@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from threading import Lock
 from types import MappingProxyType
 
-from aiki_push.adapters.storage.sizes import check_limits
+from aiki_push.adapters.storage.sizes import check_batch, check_limits
 from aiki_push.adapters.storage.table import (
     INDEX_ATTRIBUTES,
+    INDEX_EXTRAS,
     Absent,
     EtagIs,
     IndexName,
@@ -67,6 +68,12 @@ class MemoryTable:
         with self._lock:
             return self._found(key)
 
+    def get_many(self, keys: Sequence[Key]) -> Sequence[Item]:
+        """See Table."""
+        check_batch(keys)
+        with self._lock:
+            return [item for key in keys if (item := self._found(key)) is not None]
+
     def write(self, writes: Sequence[Write], token: str) -> None:  # noqa: ARG002 - a repetition is seen by the conditions alone
         """See Table."""
         check_limits(writes)
@@ -125,4 +132,5 @@ def _places(item: Item) -> Iterator[tuple[IndexName | None, str, Item]]:
     yield None, str(item["PK"]), item
     for index, names in INDEX_ATTRIBUTES.items():
         if names[0] in item and names[1] in item:
-            yield index, str(item[names[0]]), MappingProxyType({name: item[name] for name in ("PK", "SK", *names)})
+            shown = ("PK", "SK", *names, *INDEX_EXTRAS[index])
+            yield index, str(item[names[0]]), MappingProxyType({name: item[name] for name in shown if name in item})

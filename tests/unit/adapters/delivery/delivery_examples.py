@@ -8,7 +8,9 @@ RUN_ID = RunId("01ARZ3NDEKTSV4RRFFQ69G5FAV")
 READY_AT = TimestampMs(1_800_000_000_000)
 
 
-def ready_run(revision: int = 4, pool: str | None = None, workflow: str = "order", namespace: str = "shop") -> ReadyRun:
+def ready_run(
+    revision: int = 4, pool: str | None = None, workflow: str = "order", namespace: str = "shop", offer: int = 2
+) -> ReadyRun:
     return ReadyRun(
         namespace=namespace,
         run_id=RUN_ID,
@@ -18,7 +20,7 @@ def ready_run(revision: int = 4, pool: str | None = None, workflow: str = "order
         priority=5,
         revision=revision,
         ready_at=READY_AT,
-        offer=2,
+        offer=offer,
     )
 
 

@@ -35,6 +35,7 @@ def test_a_public_address_may_be_pushed_to(address: str) -> None:
         "::ffff:10.0.0.1",
         "::ffff:127.0.0.1",
         "::ffff:169.254.169.254",
+        "::ffff:224.0.0.1",
     ],
 )
 def test_a_host_with_one_address_that_is_not_public_may_not_be_pushed_to(address: str) -> None:

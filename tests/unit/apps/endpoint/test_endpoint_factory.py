@@ -13,7 +13,6 @@ from aiki_push.apps.endpoint.endpoint import Endpoint, EndpointConfig, endpoint
 from aiki_push.apps.endpoint.messages import PushAnswer
 from aiki_push.domain.errors import SettingsError
 from aiki_push.domain.push_message import PushData, encode_push
-from aiki_push.domain.values import RunId
 from aiki_push.ports.signing import signed_headers
 from aiki_push.sdk.run import Run
 from aiki_push.sdk.workflow import workflow
@@ -41,19 +40,18 @@ async def greet_again(run: Run) -> str:
     return run.id
 
 
-async def offered(system: LocalSystem, audience: str | None = None) -> bytes:
+def offer(system: LocalSystem, run_id: str, audience: str | None = None) -> bytes:
     """The body of a push of a run that was just started."""
-    handle = await greet.start(system.client(), "hello")
+    run = system.run(run_id)
     data = PushData(
-        run_id=RunId(handle.id),
-        workflow="greeting",
-        version="1.0.0",
-        pool=None,
-        revision=0,
-        namespace=NAMESPACE,
-        audience=audience,
+        run_id=run.id, workflow=run.workflow, version=run.version, pool=None, revision=0, namespace=NAMESPACE, audience=audience
     )
-    return encode_push(data, FAKE_NOW)
+    return encode_push(data, system.clock.now())
+
+
+async def offered(system: LocalSystem, audience: str | None = None) -> bytes:
+    """The same, of a new run of `greet`."""
+    return offer(system, (await greet.start(system.client(), "hello")).id, audience)
 
 
 def on_fake_time() -> LocalSystem:
@@ -125,6 +123,21 @@ async def test_a_refresh_interval_that_does_not_fit_the_server_is_reported_and_t
     assert "claim_refresh_interval_ms is 45000" in caplog.text
 
 
+@pytest.mark.parametrize(("max_inline_wait_ms", "outcome"), [(0, "parked"), (1_000, "completed")])
+async def test_how_long_a_run_is_waited_for_in_place_is_a_setting(max_inline_wait_ms: int, outcome: str) -> None:
+    system = LocalSystem()
+    naps = workflow("greeting")
+
+    @naps.v("1.0.0")
+    async def nap(_: Run) -> None:
+        await asyncio.sleep(0.05)
+
+    body = offer(system, (await nap.start(system.client())).id)
+    config = EndpointConfig(max_inline_wait_ms=max_inline_wait_ms)
+    made = endpoint(workflows=[nap], client=system.client(), insecure=True, config=config)
+    assert await made.handle(push(body, headers={})) == PushAnswer(200, {"outcome": outcome})
+
+
 def test_the_lambda_handler_and_the_asgi_app_are_doors_to_the_same_endpoint() -> None:
     system = on_fake_time()
     body = asyncio.run(offered(system))
@@ -161,10 +174,7 @@ async def test_the_executor_has_a_name_that_is_shown_with_its_runs(name: str | N
         shown.append(claim.executor if claim else "")
 
     handle = await watched.start(system.client())
-    data = PushData(
-        run_id=RunId(handle.id), workflow="watched", version="1.0.0", pool=None, revision=0, namespace=NAMESPACE, audience=None
-    )
-    body = encode_push(data, system.clock.now())
+    body = offer(system, handle.id)
     made = endpoint(workflows=[watched], client=system.client(), insecure=True, name=name)
     assert await made.handle(push(body, headers={})) == COMPLETED
     [executor] = shown

@@ -129,13 +129,13 @@ def test_a_value_that_does_not_fit_is_refused_with_every_place_at_fault(
     assert list(refused.value.problems) == problems
 
 
-def test_the_message_names_the_value_the_type_and_the_first_five_problems() -> None:
+def test_the_message_names_the_value_the_type_and_the_first_twenty_problems() -> None:
     with pytest.raises(CannotRestore) as few:
         restore(Line | None, {"count": "1"})
     with pytest.raises(CannotRestore) as many:
-        restore(dict[str, str], {key: 1 for key in "abcdefg"})
+        restore(dict[str, str], {key: 1 for key in "abcdefghijklmnopqrstuv"})
     assert str(few.value) == "order-processing: input does not fit Line | None: count: Input should be a valid integer"
-    listed = "; ".join(f"{key}: Input should be a valid string" for key in "abcde")
+    listed = "; ".join(f"{key}: Input should be a valid string" for key in "abcdefghijklmnopqrst")
     assert str(many.value) == f"order-processing: input does not fit dict[str, str]: {listed}; and 2 more"
 
 
