@@ -39,7 +39,7 @@ $(SETUP): $(INPUTS)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[contributing]'
 	@touch $@
 
-demo: $(SETUP) ## Run a workflow through a crash and a wait, on this machine
+demo: $(SETUP) ## Process orders while endpoints are killed and frozen, and check the result
 	@$(BIN)/aiki-push demo
 
 dev: $(SETUP) ## Run the whole system on this machine

@@ -57,7 +57,9 @@ class Ports:
 def build_context(settings: RuntimeSettings, ports: Ports) -> ServerContext:
     """The server's ports and limits, ready for use."""
     return ServerContext(
-        store=SingleTableStore(ports.table, ports.clock, ports.entropy, due_shards=settings.due_shards),
+        store=SingleTableStore(
+            ports.table, ports.clock, ports.entropy, due_shards=settings.due_shards, list_shards=settings.list_shards
+        ),
         payloads=ports.payloads or TablePayloadStore(ports.table, ports.clock, ports.entropy),
         clock=ports.clock,
         entropy=ports.entropy,

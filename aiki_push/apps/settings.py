@@ -112,6 +112,13 @@ class RuntimeSettings(EnvironmentSettings):
         le=256,
         description="Partitions of the index of deadlines: one for each 1 000 writes a second. Never lower it.",
     )
+    list_shards: int = Field(
+        default=1,
+        ge=1,
+        le=32,
+        description="Partitions of every list of runs: one for each 1 000 writes a second. Each page of a list asks all of them. "
+        "Never lower it.",
+    )
     push_timeout_ms: int = Field(default=3_000, ge=100, le=60_000, description="How long a push waits for the endpoint's answer.")
     max_wait_ms: int = Field(
         default=1_000, ge=0, le=60_000, description="The longest time that one request waits for the end of a run."

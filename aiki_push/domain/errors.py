@@ -101,7 +101,7 @@ class ReferenceConflict(ApiError):
 
 
 class LogFull(ApiError):
-    """The run's log has reached its limit of slots. Split the workflow into children."""
+    """The run's log has reached its limit of slots. Do more in each task, or spread the work over several runs."""
 
     code, http_status, title = "log_full", 409, "Log full"
 

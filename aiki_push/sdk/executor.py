@@ -82,6 +82,7 @@ class Executor:
         self._config = config
         self._name = name
         self._keeper = keeper
+        self._unfit: SettingsError | None = None
 
     async def execute(self, run_id: str, *, revision: int | None) -> SegmentResult:
         """Claim the run, at `revision` where given, and execute it until its segment ends.
@@ -90,6 +91,8 @@ class Executor:
         (the claim itself could not be had), and what the client's context factory raises: nothing was executed then, and the run
         is tried again once its claim has gone stale.
         """
+        if self._unfit is not None:
+            raise self._unfit  # claiming and releasing runs again and again would help nobody
         claim_id = token_text(self._client.entropy.token(15))
         claim = ClaimRun(run_id=RunId(run_id), claim_id=claim_id, executor=self._name, revision=revision)
         claimed = await self._client.api.call(claim)
@@ -105,10 +108,11 @@ class Executor:
         if version is None:
             _log.error("run %s of %s %s is not ours to execute", claimed.run.id, claimed.run.workflow, claimed.run.version)
             return SegmentResult("released")
-        raise SettingsError(
+        self._unfit = SettingsError(
             f"claim_refresh_interval_ms is {self._config.claim_refresh_interval_ms}; it must be less than half of the server's "
             f"claim_idle_timeout_ms, which is {claimed.claim_idle_timeout_ms}"
         )
+        raise self._unfit
 
     async def _execute(self, claimed: Claimed, version: AnyWorkflowVersion) -> Outcome:
         loop = asyncio.get_running_loop()
@@ -123,7 +127,7 @@ class Executor:
         keeper.start()
         journal = Journal(self._client.api, claimed, self._client.entropy, keeper.is_alive)
         try:
-            return _outcome(await self._run(claimed, version, journal, lost))
+            return _outcome(claimed, await self._run(claimed, version, journal, lost))
         except LostRun:
             return "lost"
         except HandedBack:
@@ -205,13 +209,23 @@ def _call_in(loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> N
         loop.call_soon_threadsafe(function)
 
 
-def _outcome(end: SegmentEnd) -> Outcome:
+def _outcome(claimed: Claimed, end: SegmentEnd) -> Outcome:
     match end:
         case Complete():
             return "completed"
-        case Fail():
-            return "failed"
         case Park():
             return "parked"
-        case Stall():
+        case Fail(error=error):
+            _tell(claimed, f"failed by {error.name}")
+            return "failed"
+        case Stall(reason=reason):
+            _tell(claimed, f"is stalled ({reason})")
             return "stalled"
+
+
+def _tell(claimed: Claimed, what: str) -> None:
+    """Say it in the log, without the message: what an error quotes is the run's own business."""
+    run = claimed.run
+    _log.warning(
+        "run %s of %s %s %s; its history says more", run.id, run.workflow, run.version, what, extra={"aiki.run_id": run.id}
+    )

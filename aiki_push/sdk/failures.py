@@ -13,7 +13,7 @@ class TaskFailed(WorkflowError):
     """
 
     def __init__(self, task: str, task_id: str, attempts: int, error: RecordedError) -> None:
-        super().__init__(f"task {task} failed after {attempts} attempts: {error.name}: {error.message}")
+        super().__init__(f"task {task} failed in attempt {attempts}: {error.name}: {error.message}")
         self.task = task
         self.task_id = task_id
         self.attempts = attempts

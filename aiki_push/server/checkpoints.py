@@ -17,11 +17,12 @@ from aiki_push.domain.checkpoints import (
     is_repeated,
 )
 from aiki_push.domain.claims import check_owner, decide_corrupt
-from aiki_push.domain.errors import InvalidRequest, InvalidToken, LogFull, RevisionConflict
+from aiki_push.domain.errors import InvalidRequest, InvalidToken, LogFull, PayloadTooLarge, RevisionConflict
 from aiki_push.domain.log_records import InputRecord, KnownRecord, LogSlot, TaskCompleted, TaskStarted, Transition
 from aiki_push.domain.run import Run
 from aiki_push.domain.values import Json, PayloadReference, RunId
 from aiki_push.ports.api.claims import (
+    MAX_CHECKPOINT_BYTES,
     AppendCheckpoint,
     Appended,
     Complete,
@@ -76,6 +77,14 @@ def _check_records(request: AppendCheckpoint) -> None:
     ]
     if faults:
         raise InvalidRequest("some records cannot be written by an executor", errors=faults)
+    size = sum(len(record.model_dump_json().encode()) for record in request.records)
+    if size > MAX_CHECKPOINT_BYTES:
+        raise PayloadTooLarge(
+            f"the records of this checkpoint are {size} bytes of JSON; the limit is {MAX_CHECKPOINT_BYTES}. Send them in parts",
+            field="records",
+            size=size,
+            limit=MAX_CHECKPOINT_BYTES,
+        )
 
 
 def _fault(record: KnownRecord, *, is_hand_back: bool) -> str | None:

@@ -14,7 +14,7 @@ from aiki_push.domain.claims import (
 )
 from aiki_push.domain.log_records import LogSlot, Tail
 from aiki_push.domain.run import Run
-from aiki_push.domain.values import DurationMs
+from aiki_push.domain.values import DurationMs, RunId
 from aiki_push.ports.api.claims import (
     Claimed,
     ClaimedRun,
@@ -40,25 +40,30 @@ MAX_LOG_ANSWER_BYTES = 2 * 1024 * 1024
 def claim(context: ServerContext, namespace: str, request: ClaimRun) -> Claimed | NotClaimed:
     """queued → running, and all that the new owner needs to go on; or why not."""
     claimer = Claimer(claim_id=request.claim_id, executor=request.executor, revision=request.revision)
+    return take(context, namespace, request.run_id, claimer, max_bytes=MAX_LOG_ANSWER_BYTES)
+
+
+def take(context: ServerContext, namespace: str, run_id: RunId, claimer: Claimer, *, max_bytes: int) -> Claimed | NotClaimed:
+    """As `claim`, with about `max_bytes` of the log and at least one slot."""
     for attempt in range(MAX_ROUNDS):
-        run = context.store.load(namespace, request.run_id)
+        run = context.store.load(namespace, run_id)
         match decide_claim(run, claimer, context.clock.now(), context.limits):
             case NotAvailable(is_taken=is_taken):
                 return NotClaimed(reason="already_claimed" if is_taken else "not_queued")
             case AlreadyMine():
-                return _answer(context, run, claimer)
+                return _answer(context, run, claimer, max_bytes)
             case changes:
                 try:
                     context.commit(changes)
-                    return _answer(context, run, claimer)
+                    return _answer(context, run, claimer, max_bytes)
                 except CommitRefused:
                     context.back_off(attempt)
-    raise overcrowded(request.run_id)
+    raise overcrowded(run_id)
 
 
-def _answer(context: ServerContext, before: Run, claimer: Claimer) -> Claimed | NotClaimed:
+def _answer(context: ServerContext, before: Run, claimer: Claimer, max_bytes: int) -> Claimed | NotClaimed:
     """Read the run after the claim: what was appended before it is there, and nothing can be appended behind its back any more."""
-    contents = context.store.load_contents(before.namespace, before.id, max_bytes=MAX_LOG_ANSWER_BYTES)
+    contents = context.store.load_contents(before.namespace, before.id, max_bytes=max_bytes)
     run = contents.run
     if run.claim is None or run.claim.claim_id != claimer.claim_id:
         return NotClaimed(reason="already_claimed")

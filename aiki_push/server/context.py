@@ -1,5 +1,6 @@
 """What every use case works with, and the loop that all of them share: read, decide, commit."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -7,6 +8,7 @@ from aiki_push.domain.changes import Change, CreateRun, SaveRun
 from aiki_push.domain.errors import StorageUnavailable
 from aiki_push.domain.limits import Limits
 from aiki_push.domain.run import Run
+from aiki_push.domain.run_states import Stalled
 from aiki_push.domain.values import DurationMs
 from aiki_push.ports.clock import Clock
 from aiki_push.ports.entropy import Entropy
@@ -15,6 +17,8 @@ from aiki_push.ports.signing import KeyRing
 from aiki_push.ports.store import CommitRefused, Store
 from aiki_push.ports.wakeups import MAX_HINT_DELAY_MS, Hint, Wakeups
 from aiki_push.server.seals import Seals
+
+_log = logging.getLogger(__name__)
 
 MAX_ROUNDS = 50
 """How often a decision is made anew because someone else was faster. Each round somebody wins, so this is never reached in practice."""
@@ -48,6 +52,7 @@ class ServerContext:
         for change in changes:
             if isinstance(change, CreateRun | SaveRun):
                 self.hint(change.run)
+                _announce(change.run)
 
     def hint(self, run: Run) -> None:
         """Send a hint for when `run` is due, if that is soon. The table decides, so a hint that is lost costs time only."""
@@ -74,6 +79,12 @@ class ServerContext:
         """Wait a moment, at random, after losing more than a few races."""
         if attempt >= BACK_OFF_AFTER:
             self.clock.sleep(DurationMs(1 + int(self.entropy.fraction() * LONGEST_BACK_OFF_MS)))
+
+
+def _announce(run: Run) -> None:
+    if isinstance(run.state, Stalled):
+        message = "run %s of %s %s is stalled (%s); `aiki-push runs show` says why"
+        _log.warning(message, run.id, run.workflow, run.version, run.state.reason, extra={"aiki.run_id": run.id})
 
 
 def overcrowded(run_id: str) -> StorageUnavailable:

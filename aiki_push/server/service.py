@@ -5,13 +5,13 @@ from importlib.metadata import version
 from typing import Any, TypeVar, cast
 
 from aiki_push.domain.values import DurationMs
-from aiki_push.ports.api.claims import AppendCheckpoint, ClaimRun, GetInbox, GetLog, RefreshClaim, ReleaseClaim
+from aiki_push.ports.api.claims import AppendCheckpoint, ClaimRun, ClaimRuns, GetInbox, GetLog, RefreshClaim, ReleaseClaim
 from aiki_push.ports.api.endpoints import DeleteEndpoint, GetEndpoint, ListEndpoints, PutEndpoint
 from aiki_push.ports.api.health import GetHealth, Health
 from aiki_push.ports.api.operation import Operation
-from aiki_push.ports.api.runs import GetHistory, GetPayload, GetRun, RequeueRun, StartRun, WaitRun
+from aiki_push.ports.api.runs import GetHistory, GetPayload, GetRun, ListRuns, RequeueRun, StartRun, WaitRun
 from aiki_push.ports.api.signing_keys import ListSigningKeys, SigningKeyList
-from aiki_push.server import checkpoints, claims, endpoints, runs
+from aiki_push.server import checkpoints, claims, endpoints, pulled_claims, run_lists, runs
 from aiki_push.server.context import ServerContext
 
 R = TypeVar("R")
@@ -30,11 +30,13 @@ def _signing_keys(context: ServerContext, _namespace: str, _request: ListSigning
 USE_CASES: Mapping[type[Operation[Any]], UseCase] = {
     StartRun: runs.start,
     GetRun: runs.get,
+    ListRuns: run_lists.list_runs,
     WaitRun: runs.wait,
     GetHistory: runs.history,
     RequeueRun: runs.requeue,
     GetPayload: runs.payload,
     ClaimRun: claims.claim,
+    ClaimRuns: pulled_claims.claim_many,
     GetLog: claims.log,
     GetInbox: claims.inbox,
     RefreshClaim: claims.refresh,

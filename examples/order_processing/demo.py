@@ -5,6 +5,7 @@ completed and every completed task had its effect exactly once, apart from execu
 """
 
 import asyncio
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -30,6 +31,7 @@ IDLE_TIMEOUT_MS = 3_000
 REFRESH_MS = 1_000
 WORK_MS = 150
 ALL_DONE_TIMEOUT_S = 90
+INTERRUPTED = 130
 
 SERVER_SETTINGS = {
     "AIKI_DAEMONS__RECOVER_OVERDUE_OUTBOX_ENTRIES__CLAIM_IDLE_TIMEOUT_MS": str(IDLE_TIMEOUT_MS),
@@ -178,13 +180,16 @@ def verdict(demo: Demo, report: Audit, states: Sequence[object], healthy: Sequen
 
 def run() -> int:
     """Run the demo in a folder of its own; the exit code."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C, so that every process ends with this one
     with TemporaryDirectory(prefix="aiki-push-demo-", ignore_cleanup_errors=True) as folder:
         demo = Demo(Path(folder))
         try:
             return asyncio.run(main(demo))
         except (AikiError, TimeoutError) as error:
-            demo.console.print(f"[red]The demo failed:[/red] {error or 'the orders did not end in time'}")
+            demo.console.print(f"[red]The demo failed:[/red] {str(error) or 'the orders did not end in time'}")
             return 1
+        except KeyboardInterrupt:
+            return INTERRUPTED
         finally:
             demo.processes.end()
 

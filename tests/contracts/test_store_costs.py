@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from aiki_push.adapters.storage.formats import header_item, slot_item
+from aiki_push.adapters.storage.formats import Shards, header_item, slot_item
 from aiki_push.adapters.storage.sizes import item_size
 from aiki_push.adapters.storage.store import SingleTableStore
 from aiki_push.domain.changes import Change, CreateRun, PutMessage, PutSlot, SaveRun
@@ -145,4 +145,4 @@ def test_a_header_with_everything_a_run_can_have_stays_under_2_kb_beside_its_tai
             "tail": Tail(position=12_345, records=()),
         }
     )
-    assert item_size(header_item(full, "e" * 16, 8)) < 2048
+    assert item_size(header_item(full, "e" * 16, Shards(8, 8))) < 2048

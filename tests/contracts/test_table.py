@@ -1,5 +1,7 @@
 """What every engine's table has to do, as raw items."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from aiki_push.adapters.storage.table import (
@@ -151,12 +153,39 @@ def test_an_item_is_in_an_index_while_it_has_both_attributes(table: Table) -> No
 
     put(table, item("1", due="P", due_at="5", ready="P", ready_at="6", etag="e"), item("2", due="P", ready_at="5"))
     assert entries("due") == [item("1", due="P", due_at="5")]
-    assert entries("ready") == [item("1", ready="P", ready_at="6")]
-    put(table, item("1", due="P", due_at="7"))
+    assert entries("ready") == [item("1", ready="P", ready_at="6", due_at="5")]
+    put(table, item("1", due="P", due_at="7", by_workflow="P", by_state="P", created="8"))
     assert entries("due") == [item("1", due="P", due_at="7")]
     assert entries("ready") == []
+    assert entries("by_workflow") == [item("1", by_workflow="P", created="8")]
+    assert entries("by_state") == [item("1", by_state="P", created="8")]
     table.write([Delete(Key("A", "1"))], token="t")
-    assert entries("due") == []
+    assert entries("due") == entries("by_workflow") == entries("by_state") == []
+
+
+def test_an_index_entry_has_what_its_reader_needs_beside_its_key_only_where_the_item_has_it(table: Table) -> None:
+    put(table, item("1", ready="P", ready_at="6", etag="e"))
+    assert list(rows(table, Query("P", "0", "9", index="ready"))) == [item("1", ready="P", ready_at="6")]
+
+
+def test_items_read_together_are_those_that_are_there(table: Table) -> None:
+    put(table, *(item(f"{number:03d}", number=number) for number in range(99)))
+    keys = [Key("A", f"{number:03d}") for number in range(99)]
+    found = table.get_many([*keys, Key("A", "none")])
+    assert sorted(found, key=lambda one: str(one["SK"])) == [item(f"{number:03d}", number=number) for number in range(99)]
+    assert list(table.get_many([Key("A", "none")])) == list(table.get_many([])) == []
+
+
+def test_items_read_together_are_all_found_however_large_they_are(table: Table) -> None:
+    """DynamoDB ends an answer at 16 MB."""
+    put(table, *(item(f"{number:03d}", content=b"x" * 390 * 1024) for number in range(45)))
+    assert len(table.get_many([Key("A", f"{number:03d}") for number in range(45)])) == 45
+
+
+@pytest.mark.parametrize("numbers", [range(101), (1, 2, 1)], ids=["too many", "twice"])
+def test_a_read_of_too_many_items_or_of_one_twice_is_a_fault_of_the_server(table: Table, numbers: Sequence[int]) -> None:
+    with pytest.raises(InternalError, match="more than 100 items, or for one of them twice"):
+        table.get_many([Key("A", str(number)) for number in numbers])
 
 
 def test_index_entries_with_equal_keys_are_all_found_page_by_page(table: Table) -> None:

@@ -16,7 +16,7 @@ from aiki_push.ports.api.catalogue import CATALOGUE
 from aiki_push.ports.api.operation import Operation
 from aiki_push.sdk.executor import Outcome
 from tests.architecture.source_files import ROOT
-from tests.docs.command_line import Command, commands
+from tests.docs.defined_commands import Command, commands
 from tests.docs.test_docs_run import PAGES
 
 COMMANDS = tuple(commands())

@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 from aiki_push import AnyWorkflowVersion, Completed, Failed, Finished, Handle, Run, workflow
+from aiki_push.domain.log_records import TaskStarted
 from aiki_push.sdk.executor import SegmentResult
 from aiki_push.testing import FakeClock
 from tests.architecture.source_files import ROOT
@@ -86,7 +87,7 @@ async def test_the_readmes_workflow_sleeps_once_and_returns_the_account(
         ("basket", [{"article": "mug", "amount": 1}, {"article": "cup", "amount": 3}], 1_000, 0),
         ("impatient_sale", {"article": "mug", "amount": 1}, "charged 250", 0),
         ("reminder", {"article": "mug", "amount": 1}, "given up", 3),
-        ("patient", [], ["slept", "ended"], 1),
+        ("patient", 5, "charged 5", 1),
     ],
 )
 async def test_a_workflow_of_the_guide_returns_what_its_code_says(
@@ -97,6 +98,15 @@ async def test_a_workflow_of_the_guide_returns_what_its_code_says(
     handle = await version.start(system.client(), decoded)
     finished, parked = await finish(system, clock, version, handle)
     assert (finished.state, parked) == (Completed(output), parks)
+
+
+async def test_what_asks_whether_the_run_is_suspending_and_what_is_a_task_happen_at_the_end_only(
+    system: LocalSystem, clock: FakeClock, guide: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    handle = await guide.patient.start(system.client(), 5)
+    _, parks = await finish(system, clock, guide.patient, handle)
+    started = [record for record in system.records(handle.id) if isinstance(record, TaskStarted)]
+    assert (parks, capsys.readouterr().out, len(started)) == (1, "the end\n", 1)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +149,7 @@ async def test_what_is_not_worth_another_attempt_ends_a_task_at_once(
     handle = await conversion.start(system.client(), amount)
     finished, _ = await finish(system, clock, conversion, handle)
     assert isinstance(finished.state, Failed)
-    assert "failed after 1 attempts" in finished.state.error.message
+    assert "failed in attempt 1" in finished.state.error.message
 
 
 async def test_whoever_sells_hears_of_the_end(guide: ModuleType) -> None:

@@ -20,7 +20,7 @@ import pytest
 
 from aiki_push.apps.environment import settings_of
 from aiki_push.apps.settings import ServerSettings
-from tests.docs.command_line import commands
+from tests.docs.defined_commands import commands
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,9 +9,9 @@ from aiki_push.domain.log_records import RecordedError
 from aiki_push.domain.run_states import SelfCause
 from aiki_push.domain.values import RunId
 from aiki_push.domain.waits import Wait
-from aiki_push.ports.api.claims import Fail, HandBack, Park, RefreshClaim, ReleaseClaim, SegmentEnd, Stall
+from aiki_push.ports.api.claims import ClaimRuns, Fail, HandBack, Park, RefreshClaim, ReleaseClaim, SegmentEnd, Stall
 from aiki_push.ports.api.endpoints import DeleteEndpoint, PutEndpoint, WorkflowVersionField
-from aiki_push.ports.api.runs import RequeueRun, StartRun
+from aiki_push.ports.api.runs import RequeueRun, StartReference, StartRun
 from aiki_push.testing import FAKE_NOW, CountingTable, Counts, FakeClock
 from tests.architecture.source_files import ROOT
 from tests.integration.owners import FINISH, Owner, claim, completed, start, started
@@ -68,7 +68,7 @@ def _requests(counts: Counts) -> str:
     if counts.transactions:
         assert (counts.transactions, counts.single_writes) == (1, 0)
         return f"one transaction of {counts.items_written} items"
-    return {1: "one write", 2: "two writes"}[counts.single_writes]
+    return {0: "no write", 1: "one write", 2: "two writes"}[counts.single_writes]
 
 
 def _cost_of_an_offer() -> str:
@@ -84,9 +84,14 @@ def costs() -> Iterator[tuple[str, str]]:
     system = accounts.system
     yield "start", accounts.cost(lambda: start(system))
     yield "start with an input of 5 KB", accounts.cost(lambda: accounts.started(FIVE_KB))
+    referred = StartRun(workflow="w", version="1", reference=StartReference(id="order 7"))
+    yield "start with a reference", accounts.cost(lambda: system.server.call(NAMESPACE, referred))
+    yield "the same start again", accounts.cost(lambda: system.server.call(NAMESPACE, referred))
     yield "offer", _cost_of_an_offer()
     queued = start(system)
     yield "claim", accounts.cost(lambda: claim(system, queued))
+    pull = ClaimRuns(request_id="r", executor="e", workflows=(WorkflowVersionField(name="w", version="1"),))
+    yield "claim by pull", accounts.cost(lambda: system.server.call(NAMESPACE, pull))
     owner = accounts.owner()
     yield "first step of a segment", accounts.cost(lambda: owner.append(started("t1")))
     yield "next step", accounts.cost(lambda: owner.append(completed("t1"), started("t2")))

@@ -66,7 +66,8 @@ class Process:
 
     def has_left_something(self) -> bool:
         """Whether a process of its own group still runs, though it has ended itself."""
-        assert self.has_own_group and not self.is_running
+        assert self.has_own_group
+        assert not self.is_running
         with suppress(ProcessLookupError):
             os.killpg(self.pid, 0)
             return True

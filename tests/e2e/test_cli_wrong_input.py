@@ -92,9 +92,9 @@ def test_keys_that_are_damaged_are_told_in_one_line(tmp_path: Path) -> None:
 def test_a_home_that_is_no_folder_is_told_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
-    ended = aiki_push("dev", "--port", "0", "--store", "memory", "--home", str(tmp_path / "file"))
-
-    assert (ended.code, ended.printed, len(ended.errors.splitlines())) == (2, "", 1)
+    told = f"aiki-push: the folder {tmp_path / 'file'} cannot be made (File exists); choose another\n"
+    assert aiki_push("dev", "--port", "0", "--store", "memory", "--home", str(tmp_path / "file")) == Ended(2, "", told)
+    assert aiki_push("keys", "init", "--file", str(tmp_path / "file" / "keys.json")) == Ended(2, "", told)
 
 
 def test_keys_are_made_once_shown_rotated_and_not_retired_too_early(tmp_path: Path) -> None:

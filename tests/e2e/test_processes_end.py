@@ -1,7 +1,6 @@
 """Processes that are told to end do so, and leave nothing behind."""
 
 import signal
-import sys
 
 import pytest
 
@@ -24,11 +23,12 @@ CTRL_C = pytest.param(
 def test_a_server_ends_when_told_to_though_somebody_waits_for_a_run(
     processes: Processes, number: signal.Signals, code: int
 ) -> None:
-    server = start_server(processes)
+    server = start_server(processes, AIKI_URL="http://127.0.0.1:1")  # which is for commands, and no setting of the server's
     with line_to(server.url) as line:
         command = [str(AIKI_PUSH), "runs", "start", "unheard-of", "1", "--wait", "--url", line.url]
-        processes.start("waiting", command, {})
-        until(lambda: [path for path in line.asked if "/wait" in path], "somebody waiting for the run")
+        waiting = processes.start("waiting", command, {})
+        run_id = waiting.find(r"\w{26}")
+        until(lambda: [path for path in line.asked if f"{run_id}/wait" in path], "somebody waiting for the run")
         printed = server.process.log()
 
         server.process.send(number)

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import pytest
 from cfnlint.decode import decode_str  # type: ignore[import-untyped]  # it has no stubs
 
+from aiki_push.adapters.storage.table import INDEX_ATTRIBUTES
 from aiki_push.apps.environment import settings_of
 from aiki_push.apps.settings import ServerSettings, load_server_settings
 from aiki_push.ports.api.catalogue import CATALOGUE
@@ -100,6 +101,7 @@ def test_the_environment_is_one_that_a_server_accepts() -> None:
         claim_token_secret_arn=RESOLVED["ClaimTokenSecret"],
         signing_keys_secret_arn=RESOLVED["SigningKeysSecretArn"],
         due_shards=8,
+        list_shards=8,
         max_wait_ms=1_000,
     )
 
@@ -190,19 +192,23 @@ def test_no_policy_has_a_wildcard() -> None:
 
 def test_each_function_may_do_what_it_does_and_nothing_else() -> None:
     table, queue = '{"Fn::GetAtt": ["Table", "Arn"]}', '{"Fn::GetAtt": ["HintQueue", "Arn"]}'
+    due, ready, by_workflow, by_state = (
+        ("dynamodb:Query", f'{{"Fn::Sub": "${{Table.Arn}}/index/{index}"}}') for index in INDEX_ATTRIBUTES
+    )
     shared = {
         ("dynamodb:GetItem", table),
+        ("dynamodb:BatchGetItem", table),
         ("dynamodb:PutItem", table),
         ("dynamodb:Query", table),
+        ready,
         ("sqs:SendMessage", queue),
         ("secretsmanager:GetSecretValue", '{"Ref": "ClaimTokenSecret"}'),
         ("secretsmanager:GetSecretValue", '{"Ref": "SigningKeysSecretArn"}'),
     }
-    due, ready = (("dynamodb:Query", f'{{"Fn::Sub": "${{Table.Arn}}/index/{index}"}}') for index in ("due", "ready"))
     assert {name: permissions(function) - shared for name, function in FUNCTIONS.items()} == {
-        "ApiFunction": {("dynamodb:DeleteItem", table)},
-        "DeliverFunction": {ready},
-        "RecoverFunction": {due, ready},
+        "ApiFunction": {("dynamodb:DeleteItem", table), by_workflow, by_state},
+        "DeliverFunction": set(),
+        "RecoverFunction": {due},
     }
     assert all(shared <= permissions(function) for function in FUNCTIONS.values())
 

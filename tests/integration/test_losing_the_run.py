@@ -269,9 +269,12 @@ async def test_a_refresh_interval_that_does_not_fit_the_servers_timeout_executes
     system = LocalSystem(limits=Limits(claim_idle_timeout_ms=60_000))
     run_id = (await version_of(both).start(system.client())).id
     config = ExecutorConfig(claim_refresh_interval_ms=30_000)
-    with pytest.raises(SettingsError, match="less than half of the server's claim_idle_timeout_ms, which is 60000"):
-        await system.executor(version_of(both), config=config).execute(run_id, revision=0)
-    assert system.run(run_id).state == Queued(reason="released")
+    executor = system.executor(version_of(both), config=config)
+    for _ in range(2):
+        with pytest.raises(SettingsError, match="less than half of the server's claim_idle_timeout_ms, which is 60000"):
+            await executor.execute(run_id, revision=None)
+    run = system.run(run_id)
+    assert (run.state, run.revision) == (Queued(reason="released"), 2)  # it was claimed once and not again
 
 
 async def test_a_record_of_a_newer_release_stalls_the_run_with_a_clear_reason() -> None:

@@ -14,6 +14,12 @@ from aiki_push.apps.settings import RuntimeSettings
 
 DEFAULT_PORT = 9850
 
+URL_VARIABLE = "AIKI_URL"
+"""Where commands look for the server. It is no setting of the server's own."""
+
+LONGEST_WAIT_MS = 2_000
+"""One request waits so long for the end of a run, and the server's own end waits for the request."""
+
 
 def dev(
     port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 takes any free one.", min=0, max=65_535)] = DEFAULT_PORT,
@@ -22,8 +28,9 @@ def dev(
 ) -> None:
     """Run the whole server in this process: API, hints, offers and sweep. What it stores is gone when it ends."""
     with readable_errors():
-        settings = load_settings(RuntimeSettings, os.environ).model_copy(
-            update={"allow_loopback_http": True, "max_wait_ms": 20_000}
+        environ = {name: value for name, value in os.environ.items() if name != URL_VARIABLE}
+        settings = load_settings(RuntimeSettings, environ).model_copy(
+            update={"allow_loopback_http": True, "max_wait_ms": LONGEST_WAIT_MS}
         )
         logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
         with dev_server(settings, DevServerOptions(port, store, home)) as server:

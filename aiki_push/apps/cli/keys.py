@@ -8,6 +8,7 @@ import typer
 from aiki_push.adapters.signing.key_file import KeyFile
 from aiki_push.adapters.system import SystemClock, SystemEntropy
 from aiki_push.apps.cli.failing import readable_errors
+from aiki_push.apps.folders import make_folder
 
 app = typer.Typer(help="The keys that sign pushes.", no_args_is_help=True)
 
@@ -23,7 +24,7 @@ def _key_file(file: Path) -> KeyFile:
 def init(file: FileOption = DEFAULT_FILE) -> None:
     """Make the file with one new key, and print its public key."""
     with readable_errors():
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(file.parent)
         typer.echo(_key_file(file).init())
 
 

@@ -9,7 +9,7 @@ import typer
 from pydantic import ValidationError
 from rich.console import Console
 
-from aiki_push.apps.cli.dev import DEFAULT_PORT
+from aiki_push.apps.cli.dev import DEFAULT_PORT, URL_VARIABLE
 from aiki_push.apps.cli.failing import readable_errors
 from aiki_push.apps.cli.timeline import timeline, timeline_table
 from aiki_push.apps.connect import Client
@@ -25,7 +25,7 @@ R = TypeVar("R")
 
 app = typer.Typer(help="Start runs and look at them.", no_args_is_help=True)
 
-UrlOption = Annotated[str, typer.Option("--url", envvar="AIKI_URL", help="The server.")]
+UrlOption = Annotated[str, typer.Option("--url", envvar=URL_VARIABLE, help="The server.")]
 DEFAULT_URL = f"http://127.0.0.1:{DEFAULT_PORT}"
 
 
@@ -45,7 +45,6 @@ def start(
         if given is not None:
             request["input"] = _json(given)
         view = _run(url, lambda client: _start(client, request, wait=wait))
-        typer.echo(view.id)
         if wait:
             _show_end(view)
 
@@ -60,6 +59,7 @@ def show(run_id: Annotated[str, typer.Argument(help="The run's id.")], url: UrlO
 async def _start(client: Client, request: dict[str, Json], *, wait: bool) -> RunView:
     run_id = ulid(client.clock.now(), client.entropy.token(10))
     view = await client.api.call(_operation(StartRun, {"run_id": run_id, **request}))
+    typer.echo(view.id)
     if not wait:
         return view
     handle = Handle(client, view, JsonType[object](object, at="output"))

@@ -22,6 +22,7 @@ from aiki_push.adapters.wakeups.memory import MemoryWakeups
 from aiki_push.apps.build import Ports, build_context, build_publisher, build_wire
 from aiki_push.apps.devserver.listening import listen
 from aiki_push.apps.devserver.local_aws import create_table, local_aws
+from aiki_push.apps.folders import make_folder
 from aiki_push.apps.settings import RuntimeSettings
 from aiki_push.domain.errors import AikiError
 from aiki_push.server.attention.advance import Attention
@@ -29,6 +30,7 @@ from aiki_push.server.attention.sweep import SweepPlan, sweep
 from aiki_push.server.context import ServerContext
 
 HOST = "127.0.0.1"
+GRACE_S = 5
 TABLE_NAME = "aiki-push"
 SWEEP_INTERVAL_S = 1.0
 SWEEP_PLAN = SweepPlan(overdue_ms=500, lookahead_ms=0, budget_ms=5_000)
@@ -78,7 +80,7 @@ def dev_server(settings: RuntimeSettings, options: DevServerOptions) -> Iterator
             access_log=False,
             server_header=False,
             ws="none",
-            timeout_graceful_shutdown=2,
+            timeout_graceful_shutdown=GRACE_S,
         )
         server = uvicorn.Server(config)
         yield DevServer(
@@ -89,7 +91,7 @@ def dev_server(settings: RuntimeSettings, options: DevServerOptions) -> Iterator
 
 
 def _key_file(home: Path, clock: SystemClock, entropy: SystemEntropy) -> KeyFile:
-    home.mkdir(parents=True, exist_ok=True)
+    make_folder(home)
     path = home / "signing-keys.json"
     file = KeyFile(path, clock, entropy)
     if not path.exists():

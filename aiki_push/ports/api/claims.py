@@ -15,7 +15,7 @@ from aiki_push.ports.api.operation import Answer, Operation
 from aiki_push.ports.api.runs import RunIdField
 
 MAX_CHECKPOINT_BYTES = 300 * 1024
-"""The largest checkpoint body as sent; the executor splits what is larger."""
+"""The largest checkpoint: its records as JSON. The executor splits what is larger."""
 
 Token = Annotated[str, Field(min_length=1, max_length=1024)]
 Executor = Annotated[str, Field(min_length=1, max_length=128)]

@@ -19,6 +19,7 @@ from aiki_push.domain.ids import token_text
 from aiki_push.domain.log_records import OUTCOMES, KnownRecord
 from aiki_push.domain.values import RunId
 from aiki_push.ports.api.claims import (
+    MAX_CHECKPOINT_BYTES,
     AppendCheckpoint,
     Appended,
     CheckpointAnswer,
@@ -32,8 +33,8 @@ from aiki_push.ports.api.claims import (
 from aiki_push.ports.api.operation import Api
 from aiki_push.ports.entropy import Entropy
 
-MAX_CHECKPOINT_JSON_BYTES = 250 * 1024
-"""Records in one checkpoint; the server takes bodies of 300 KiB. A single larger record goes alone."""
+MAX_CHECKPOINT_JSON_BYTES = MAX_CHECKPOINT_BYTES - 40 * 1024
+"""Records in one checkpoint, so that an output of the largest size, a token and the envelope still fit. A larger record goes alone."""
 
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0

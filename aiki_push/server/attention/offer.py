@@ -17,7 +17,7 @@ BATCH = 10
 
 
 def offer(context: ServerContext, publisher: Publisher, run: Run) -> None:
-    """Offer the first runs of the queue that `run` is in, those whose offer is due, `run` among them."""
+    """Offer the first runs of the queue that `run` is in, of those whose offer is due, as `run`'s is. It goes when it is its turn."""
     leased = [ready for due in _due(context, run) if (ready := _lease(context, due))]
     if not leased:
         return
@@ -29,9 +29,11 @@ def offer(context: ServerContext, publisher: Publisher, run: Run) -> None:
 def _due(context: ServerContext, run: Run) -> Sequence[Run]:
     now = context.clock.now()
     queue = Queue(run.namespace, run.workflow, run.version, run.options.pool)
-    first = [run_id for run_id in context.store.ready_runs(queue, limit=BATCH) if run_id != run.id]
-    found = [run, *(other for run_id in first if (other := _load(context, run.namespace, run_id)))]
-    due = [one for one in found if isinstance(one.state, Queued) and one.due_at is not None and one.due_at <= now]
+    first = context.store.load_many(run.namespace, context.store.due_offers(queue, until=now, limit=BATCH))
+    due = [one for one in first if isinstance(one.state, Queued) and one.due_at is not None and one.due_at <= now]
+    # The index may lag, is not read to the end of a long queue, and may name runs that cannot be read.
+    if len(due) < BATCH and all(one.id != run.id for one in due):
+        due.append(run)
     return sorted(due, key=lambda one: (one.ready_at or 0, one.options.priority, one.id))
 
 

@@ -126,7 +126,7 @@ async def start() -> None:
     await handle.wait(timeout=5)  # error
     finished = await handle.wait()
     amount: int = finished.value()  # error
-    finished.state.output  # error
+    print(finished.state.output)  # error
     (await handle.wait(timeout=timedelta(minutes=5))).value()  # error
     if isinstance(await handle.wait(), TimedOut):
         print(amount)

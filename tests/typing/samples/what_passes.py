@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, assert_type
 
 from pydantic import BaseModel
-from typing_extensions import assert_type
+from typing_extensions import TypedDict
 
 from aiki_push import (
     AnyWorkflowVersion,
@@ -120,9 +120,7 @@ assert_type(order_v1.with_("delay", timedelta(seconds=30)), SingleStart[[Order],
 assert_type(order_v1.with_("delay", Duration(hours=1, minutes=30)), SingleStart[[Order], str])
 assert_type(order_v1.with_("reference.id", "order-123"), SingleStart[[Order], str])
 assert_type(order_v1.with_("reference", {"id": "order-123"}), SingleStart[[Order], str])
-assert_type(
-    order_v1.with_("reference", {"id": "order-123", "conflict_policy": "return_existing"}), SingleStart[[Order], str]
-)
+assert_type(order_v1.with_("reference", {"id": "order-123", "conflict_policy": "return_existing"}), SingleStart[[Order], str])
 assert_type(
     order_v1.with_("reference.conflict_policy", "error")
     .with_("reference.id", "order-123")

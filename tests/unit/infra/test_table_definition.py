@@ -1,6 +1,6 @@
 """The table that is deployed is the table that the store is written for."""
 
-from aiki_push.adapters.storage.table import INDEX_ATTRIBUTES
+from aiki_push.adapters.storage.table import INDEX_ATTRIBUTES, INDEX_EXTRAS
 from infra.table import TABLE
 
 
@@ -11,9 +11,15 @@ def schema(partition: str, sort: str) -> list[dict[str, str]]:
 def test_the_table_has_the_keys_and_the_indexes_of_the_store_and_no_others() -> None:
     assert TABLE["KeySchema"] == schema("PK", "SK")
     assert TABLE["GlobalSecondaryIndexes"] == [
-        {"IndexName": name, "KeySchema": schema(*attributes), "Projection": {"ProjectionType": "KEYS_ONLY"}}
+        {"IndexName": name, "KeySchema": schema(*attributes), "Projection": projection(INDEX_EXTRAS[name])}
         for name, attributes in INDEX_ATTRIBUTES.items()
     ]
+
+
+def projection(extras: tuple[str, ...]) -> dict[str, object]:
+    if not extras:
+        return {"ProjectionType": "KEYS_ONLY"}
+    return {"ProjectionType": "INCLUDE", "NonKeyAttributes": [*extras]}
 
 
 def test_every_key_attribute_is_a_string_and_no_other_attribute_is_defined() -> None:

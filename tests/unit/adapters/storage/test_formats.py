@@ -2,7 +2,7 @@ import zlib
 
 import pytest
 
-from aiki_push.adapters.storage.formats import header_item, message_item, read, read_header, read_slot, slot_item
+from aiki_push.adapters.storage.formats import Shards, header_item, message_item, read, read_header, read_slot, slot_item
 from aiki_push.adapters.storage.sizes import item_size
 from aiki_push.adapters.storage.table import Item
 from aiki_push.domain.errors import InternalError, UnsupportedVersion
@@ -14,7 +14,7 @@ from tests.unit.adapters.storage.test_record_fixtures import HEADER, ITEMS, NEW_
 
 ETAG = "e" * 16
 SLOT_ITEM = slot_item("default", HEADER.id, SLOT, ETAG)
-HEADER_ITEM = header_item(NEW_RUN, ETAG, 1)
+HEADER_ITEM = header_item(NEW_RUN, ETAG, Shards())
 
 
 def unpacked(item: Item) -> str:
@@ -34,12 +34,15 @@ def test_a_header_shows_its_status_revision_and_index_keys_beside_its_content() 
         "due_at": f"001767225600000#RUN#default#{NEW_RUN.id}",
         "ready": "READY#default#orders#1.0.0#",
         "ready_at": f"001767225600000#5#{NEW_RUN.id}",
+        "by_workflow": "default#orders#0",
+        "by_state": "default#active#0",
+        "created": f"001767225600000#{NEW_RUN.id}#1.0.0",
     }
 
 
 def test_a_parked_run_is_in_the_due_index_only_and_one_that_waits_for_ever_in_none() -> None:
-    assert {"due", "ready"} & header_item(HEADER, ETAG, 1).keys() == {"due"}
-    assert {"due", "ready"} & header_item(HEADER.model_copy(update={"due_at": None}), ETAG, 1).keys() == set()
+    assert {"due", "ready"} & header_item(HEADER, ETAG, Shards()).keys() == {"due"}
+    assert {"due", "ready"} & header_item(HEADER.model_copy(update={"due_at": None}), ETAG, Shards()).keys() == set()
 
 
 def test_a_slot_is_its_key_an_etag_and_readable_json() -> None:
@@ -88,13 +91,13 @@ def test_only_the_header_knows_its_etag_and_no_item_holds_it_twice() -> None:
 
 def test_an_unknown_record_becomes_one_and_survives_being_written_back() -> None:
     record = '{"type":"teleported","at":5,"to":{"planet":"Mars","via":null},"fuel":3}'
-    item = {**HEADER_ITEM, "d": str(HEADER_ITEM["d"]).replace('"records":[', f'"records":[{record},')}
-    run = read_header(item)
+    text = unpacked(HEADER_ITEM).replace('"records":[', f'"records":[{record},')
+    run = read_header({**HEADER_ITEM, "d": text})
     unknown, *known = run.tail.records
     assert isinstance(unknown, UnknownRecord)
     assert (unknown.type, unknown.at) == ("teleported", 5)
     assert tuple(known) == NEW_RUN.tail.records
-    assert unpacked(header_item(run, ETAG, 1)) == item["d"]
+    assert unpacked(header_item(run, ETAG, Shards())) == text
 
 
 def test_fields_of_a_newer_release_are_ignored() -> None:
@@ -141,7 +144,7 @@ def test_an_item_without_content_or_version_is_named() -> None:
 def test_an_error_of_an_offer_is_cut_between_two_characters() -> None:
     def stored(text: str) -> str | None:
         run = NEW_RUN.model_copy(update={"offer": Offer(attempts=1, last_error=text)})
-        return read_header(header_item(run, ETAG, 1)).offer.last_error
+        return read_header(header_item(run, ETAG, Shards())).offer.last_error
 
     assert stored("x" * 200) == "x" * 200
     assert stored("x" * 201) == "x" * 200

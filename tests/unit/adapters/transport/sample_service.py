@@ -17,8 +17,9 @@ from aiki_push.domain.log_records import (
     UnknownRecord,
     WaitStarted,
 )
+from aiki_push.domain.retry import exponential, never
 from aiki_push.domain.run import RunOptions
-from aiki_push.domain.run_states import Completed, Failed, Queued, Running, Stalled, TaskCause
+from aiki_push.domain.run_states import Completed, Failed, Queued, Running, Scheduled, Stalled, TaskCause
 from aiki_push.domain.values import DurationMs, Inline, PayloadReference, RunId, TimestampMs
 from aiki_push.domain.waits import Wait
 from aiki_push.ports.api.claims import (
@@ -26,7 +27,9 @@ from aiki_push.ports.api.claims import (
     Appended,
     Claimed,
     ClaimedRun,
+    ClaimedRuns,
     ClaimRun,
+    ClaimRuns,
     Complete,
     Ended,
     Fail,
@@ -64,10 +67,14 @@ from aiki_push.ports.api.runs import (
     GetRun,
     History,
     HistoryEntry,
+    ListRuns,
     PayloadContent,
     RequeueRun,
+    RunList,
+    RunSummary,
     RunView,
     StartOptions,
+    StartReference,
     StartRun,
     WaitRun,
 )
@@ -119,6 +126,19 @@ RUN = RunView(
     claim=ClaimView(executor="worker-1", claimed_at=AT, refreshed_at=AT),
     output=REFERENCE,
 )
+SUMMARY = RunSummary(
+    id=RUN_ID,
+    workflow="order",
+    version="1.0.0",
+    state=Running(),
+    revision=7,
+    attempts=2,
+    options=RunOptions(pool="eu", priority=0),
+    reference="order 7",
+    created_at=AT,
+    due_at=AT,
+    claim=ClaimView(executor="worker-1", claimed_at=AT, refreshed_at=AT),
+)
 CLAIMED = Claimed(
     run=ClaimedRun(id=RUN_ID, workflow="order", version="1.0.0", revision=1, attempts=1, options=RunOptions(), created_at=AT),
     slots=(SLOT,),
@@ -158,6 +178,23 @@ SAMPLES: Mapping[str, Sample] = {
         StartRun(run_id=RUN_ID, workflow="order", version="1", input=AWKWARD, options=StartOptions(pool="eu", priority=9)),
         RUN,
     ),
+    "start_run with options for one run": (
+        StartRun(
+            workflow="order",
+            version="1.0.0",
+            options=StartOptions(
+                retry=exponential(max_attempts=3, base_delay_ms=500, factor=1.5, non_retryable=("Declined",)),
+                delay_ms=DurationMs(30_000),
+            ),
+            reference=StartReference(id="order 7 / é 🧾", conflict_policy="return_existing"),
+        ),
+        _run(Scheduled(scheduled_at=AT), claim=None, reference="order 7 / é 🧾", options=RunOptions(retry=never())),
+    ),
+    "list_runs": (ListRuns(), RunList(runs=(SUMMARY, SUMMARY), next_cursor="e.f")),
+    "list_runs by everything": (
+        ListRuns(workflow="order", version="1.0.0", status="completed", reference="a&b=c #1 é", limit=100, cursor="a.b-c_d"),
+        RunList(runs=()),
+    ),
     "get_run": (GetRun(run_id=RUN_ID), _run(Failed(cause=TaskCause(task_id="t2")), error=ERROR)),
     "wait_run": (WaitRun(run_id=RUN_ID, timeout_ms=DurationMs(1)), _run(Stalled(reason="diverged"), explanation="insert")),
     "wait_run by default": (WaitRun(run_id=RUN_ID), _run(Completed(), output=Inline(value=1.0))),
@@ -169,6 +206,20 @@ SAMPLES: Mapping[str, Sample] = {
     "requeue_run": (RequeueRun(run_id=RUN_ID, operation_id="op-1"), RUN),
     "claim_run": (ClaimRun(run_id=RUN_ID, claim_id="c1", executor="wörker 1", revision=0), CLAIMED),
     "claim_run in vain": (ClaimRun(run_id=RUN_ID, claim_id="c1", executor="worker-1"), NotClaimed(reason="not_queued")),
+    "claim_runs": (
+        ClaimRuns(
+            request_id="r1",
+            executor="wörker 1",
+            workflows=(WorkflowVersionField(name="order", version="1.0.0"),),
+            pools=("eu",),
+            limit=100,
+        ),
+        ClaimedRuns(claims=(CLAIMED, CLAIMED), claim_idle_timeout_ms=DurationMs(90_000)),
+    ),
+    "claim_runs of none": (
+        ClaimRuns(request_id="r1", executor="worker-1", workflows=(WorkflowVersionField(name="order", version="1.0.0"),)),
+        ClaimedRuns(claims=(), claim_idle_timeout_ms=DurationMs(90_000)),
+    ),
     "get_log": (GetLog(run_id=RUN_ID), LogAnswer(slots=(SLOT, SLOT), is_last=True)),
     "get_log after the first": (GetLog(run_id=RUN_ID, after=0), LogAnswer(slots=(), is_last=False)),
     "get_inbox": (GetInbox(run_id=RUN_ID, after=3), Inbox(messages=(MESSAGE,), inbox_seq=4, status="running", revision=2)),

@@ -167,7 +167,8 @@ def test_fields_of_a_newer_client_are_passed_over_wherever_they_are() -> None:
         "workflow": "order",
         "version": "1",
         "input": None,
-        "options": {"pool": None, "priority": 1},
+        "options": {"pool": None, "priority": 1, "retry": None, "delay_ms": None},
+        "reference": None,
     }
 
 

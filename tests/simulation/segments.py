@@ -1,0 +1,103 @@
+"""What an executor knows of the segment that it executes, and every execution of a task's handler."""
+
+from collections import Counter
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Protocol
+
+from aiki_push import TaskInfo
+from aiki_push.ports.api.claims import Claimed, ClaimRun
+from aiki_push.ports.api.operation import Operation
+from tests.simulation.process import Process
+from tests.simulation.schedule import Schedule
+
+LONGEST_WORK_S = 3.0
+OVERLONG_WORK_S = 120.0
+"""A handler that takes longer than a claim lives without being refreshed."""
+
+LONGEST_RESULT = 2_500
+"""Characters: above what a header's tail takes, so that some transitions need a slot of their own."""
+
+
+class Records(Protocol):
+    """What the executions are compared with."""
+
+    def starts(self, run_id: str, claim_id: str, task_id: str, attempt: int) -> int:
+        """How often the log allows this attempt to run under this claim."""
+        ...
+
+
+@dataclass(eq=False, slots=True)
+class SegmentFacts:
+    """One call of `Executor.execute`, from outside."""
+
+    process: Process
+    run_id: str
+    executions: "Executions"
+    claim_id: str = ""
+    knows_that_it_lost: bool = False
+
+    def heard(self, operation: Operation[Any], answer: object) -> None:
+        """The server answered."""
+        if isinstance(operation, ClaimRun) and isinstance(answer, Claimed):
+            self.claim_id = operation.claim_id
+
+    def told_lost(self) -> None:
+        """The server says that the run moved on. Once the process has dealt with that, it must know."""
+        self.process.when_idle(self._know)
+
+    def _know(self) -> None:
+        self.knows_that_it_lost = True
+
+
+_segment: ContextVar[SegmentFacts] = ContextVar("the simulation's segment")
+
+
+def enter_segment(facts: SegmentFacts) -> None:
+    """Have whatever runs in this context belong to `facts`."""
+    _segment.set(facts)
+
+
+def current_segment() -> SegmentFacts | None:
+    """The segment whose context this is, if any."""
+    return _segment.get(None)
+
+
+@dataclass(slots=True)
+class Executions:
+    """Every execution of a handler, checked when it begins."""
+
+    schedule: Schedule
+    records: Records
+    random: Random
+    begun: Counter[tuple[str, str, str, int]] = field(default_factory=Counter)
+    results: dict[tuple[str, str, int], set[str]] = field(default_factory=dict)
+    """What executions returned, by claim, task and attempt."""
+
+    def begin(self, info: TaskInfo) -> float:
+        """An execution begins. How long it takes, in seconds."""
+        segment = self._segment()
+        key = (info.run_id, segment.claim_id, info.task_id, info.attempt)
+        self.begun[key] += 1
+        what = f"{segment.process.name} executes {info.task} {info.task_id} of run {info.run_id} under claim {segment.claim_id}"
+        self.schedule.note(what)
+        if segment.knows_that_it_lost:
+            self.schedule.report(f"{what}, which it knows to have lost")
+        if self.begun[key] > self.records.starts(*key):
+            self.schedule.report(f"{what} for the {self.begun[key]}. time in attempt {info.attempt}; the log allows less")
+        return self.random.random() * (OVERLONG_WORK_S if self.random.random() < 0.03 else LONGEST_WORK_S)
+
+    def end(self, info: TaskInfo, what: str) -> str:
+        """An execution ends. Its result, which is like no other's."""
+        key = (self._segment().claim_id, info.task_id, info.attempt)
+        nonce = sum(map(len, self.results.values()))
+        padding = "." * (self.random.randrange(LONGEST_RESULT) if self.random.random() < 0.2 else 0)
+        result = f"{what}#{nonce}{padding}"
+        self.results.setdefault(key, set()).add(result)
+        return result
+
+    def _segment(self) -> SegmentFacts:
+        return _segment.get()
+
+

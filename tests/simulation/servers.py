@@ -1,0 +1,145 @@
+"""The server: any number of processes at once on one table, each access of which may fail, take long, or be the last."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from aiki_push.adapters.storage.memory.table import MemoryTable
+from aiki_push.adapters.storage.payloads import TablePayloadStore
+from aiki_push.adapters.storage.store import SingleTableStore
+from aiki_push.adapters.storage.table import Item, Key, Page, Query, Table, Write
+from aiki_push.domain.errors import AikiError, ApiError, StorageUnavailable
+from aiki_push.domain.limits import Limits
+from aiki_push.domain.values import DurationMs
+from aiki_push.ports.api.operation import Operation
+from aiki_push.ports.clock import Clock
+from aiki_push.ports.entropy import Entropy
+from aiki_push.ports.publisher import Publisher
+from aiki_push.ports.store import Store
+from aiki_push.ports.wakeups import Hint, Wakeups
+from aiki_push.server.attention.advance import Attention
+from aiki_push.server.attention.sweep import SweepPlan, sweep
+from aiki_push.server.service import Server
+from aiki_push.testing import FaultyTable, LocalSystem
+from tests.simulation.faults import SECOND_US, Misfortune
+from tests.simulation.fibers import Crashed, Fibers
+from tests.simulation.schedule import Schedule, SeededEntropy, VirtualClock
+
+NAMESPACE = "default"
+SWEEP_INTERVAL_US = 60 * SECOND_US
+
+StoreFactory: TypeAlias = Callable[[Table, Clock, Entropy], Store]
+
+
+class ServerClock(VirtualClock):
+    """The clock of a server process, which may sleep."""
+
+    def __init__(self, schedule: Schedule, fibers: Fibers) -> None:
+        super().__init__(schedule)
+        self._fibers = fibers
+
+    def sleep(self, duration_ms: DurationMs) -> None:
+        """See Clock."""
+        self._fibers.pause(duration_ms * 1_000, "sleeps")
+
+
+class UnreliableTable(FaultyTable):
+    """A table whose accesses take time, during which others have theirs; a query is not one look, but one a page."""
+
+    def __init__(self, table: Table, fibers: Fibers, misfortune: Misfortune) -> None:
+        super().__init__(table)
+        self._fibers = fibers
+        self._misfortune = misfortune
+        self._shown: dict[tuple[str, str], Page] = {}
+        self.before_read = lambda read: self._access("reads")
+        self.before_write = lambda writes: self._access("writes")
+
+    def write(self, writes: Sequence[Write], token: str) -> None:
+        """See Table."""
+        super().write(writes, token)
+        self._access("has written")
+
+    def query(self, query: Query, after: Item | None = None) -> Page:
+        """See Table."""
+        page = super().query(query, after)
+        if query.index is not None:
+            return self._perhaps_stale(query, page) if after is None else page
+        length = self._misfortune.random.randint(1, 4)
+        return page if len(page.items) <= length else Page(page.items[:length], is_last=False)
+
+    def _perhaps_stale(self, query: Query, page: Page) -> Page:
+        place = (str(query.index), query.pk)
+        shown = self._shown.setdefault(place, page)
+        if shown.is_last and self._misfortune.strikes(self._misfortune.faults.stale):
+            return shown
+        self._shown[place] = page
+        return page
+
+    def _access(self, what: str) -> None:
+        if self._fibers.current is None:
+            return
+        self._fibers.pause(self._misfortune.access_us(), what)
+        if self._misfortune.strikes(self._misfortune.faults.crash):
+            raise Crashed
+        if self._misfortune.strikes(self._misfortune.faults.refuse):
+            raise StorageUnavailable("the table is throttled")
+
+
+class Servers:
+    """All server processes. `observe` hears of every write that was committed, at once."""
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        misfortune: Misfortune,
+        *,
+        observe: Callable[[Sequence[Write]], None],
+        wakeups: Wakeups,
+        publisher: Publisher,
+        limits: Limits,
+        store: StoreFactory = SingleTableStore,
+    ) -> None:
+        self._schedule = schedule
+        self._fibers = Fibers(schedule)
+        self.pause = self._fibers.pause
+        self.crash_all = self._fibers.crash_all
+        self.memory = MemoryTable()
+        table = UnreliableTable(self.memory, self._fibers, misfortune)
+        table.after_write = observe
+        clock, entropy = ServerClock(schedule, self._fibers), SeededEntropy(schedule.random)
+        self.context = replace(
+            LocalSystem(table, clock=clock, limits=limits).context,
+            store=store(table, clock, entropy),
+            payloads=TablePayloadStore(table, clock, entropy),
+            entropy=entropy,
+            wakeups=wakeups,
+        )
+        self.server = Server(self.context)
+        self._attention = Attention(self.context, publisher)
+
+    def request(self, operation: Operation[Any], on_answer: Callable[[object], None]) -> None:
+        """Perform `operation` in a process; `on_answer` gets the answer or the ApiError, and nothing where the process died."""
+        copied = type(operation).model_validate(operation.model_dump(include=operation.model_fields_set))
+
+        def ended(outcome: object) -> None:
+            if isinstance(outcome, BaseException) and not isinstance(outcome, ApiError | Crashed):
+                self._schedule.report(f"{operation.operation} raised {outcome!r}")
+            elif not isinstance(outcome, Crashed):
+                on_answer(outcome)
+
+        self._fibers.spawn(operation.operation, lambda: self.server.call(NAMESPACE, copied), ended)
+
+    def hint(self, hint: Hint) -> None:
+        """Handle `hint` in a process."""
+        self._fibers.spawn("hint", lambda: self._attention.handle(hint), self._check)
+
+    def sweep_for_ever(self) -> None:
+        """Sweep now and every minute."""
+        self._fibers.spawn("sweep", lambda: sweep(self.context, self._attention, SweepPlan()), self._check)
+        self._schedule.later(SWEEP_INTERVAL_US, "the next sweep", self.sweep_for_ever)
+
+    def _check(self, outcome: object) -> None:
+        if isinstance(outcome, BaseException) and not isinstance(outcome, StorageUnavailable | Crashed):
+            self._schedule.report(f"the server raised {outcome!r}")
+
+
