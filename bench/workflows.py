@@ -6,6 +6,7 @@ import time
 from aiki_push import Run, task, workflow
 
 HOUR_S = 3600
+PAUSE_S = 0.05
 
 
 @task("no-op")
@@ -39,10 +40,20 @@ async def sequence_then_wait(run: Run, steps: int) -> int:
     return total
 
 
+@workflow("sequence-then-pause").v("1")
+async def sequence_then_pause(run: Run, steps: int) -> int:
+    """As `sequence-then-wait`, for a system whose clock cannot be moved."""
+    total = 0
+    for number in range(steps):
+        total += await no_op.start(run, number)
+    await asyncio.sleep(PAUSE_S)
+    return total
+
+
 @workflow("first-line").v("1")
 async def first_line(run: Run) -> int:
     """When the first line of the handler ran: nanoseconds of CLOCK_MONOTONIC, which all processes of a machine share."""
     return time.monotonic_ns() if run.id else 0
 
 
-ALL = (sequence, fan_out, sequence_then_wait, first_line)
+ALL = (sequence, fan_out, sequence_then_wait, sequence_then_pause, first_line)

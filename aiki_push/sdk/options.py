@@ -72,6 +72,14 @@ def check_retry(value: object, at: str) -> RetryStrategy:
     return value
 
 
+def check_reference(value: object, at: str) -> str:
+    """The reference id. Raises SettingsError for what no run can have as one; `at` names the place."""
+    if not isinstance(value, str) or not _is_reference(value):
+        given = "" if isinstance(value, str) else f"; it is {_kind(value)}"
+        raise SettingsError(f"{at} must be a str of 1 to {MAX_REFERENCE_LENGTH} characters without control characters{given}")
+    return value
+
+
 def retry_of_task(path: str, value: object, *, of: str) -> RetryStrategy:
     """The strategy that a task's `with_` was given. Raises SettingsError for any other option: tasks have only this one."""
     if path != "retry":
@@ -105,10 +113,7 @@ def _reference(value: object, at: str) -> Mapping[str, Any]:
 
 
 def _reference_id(value: object, at: str) -> Mapping[str, Any]:
-    if not isinstance(value, str) or not _is_reference(value):
-        given = "" if isinstance(value, str) else f"; it is {_kind(value)}"
-        raise SettingsError(f"{at} must be a str of 1 to {MAX_REFERENCE_LENGTH} characters without control characters{given}")
-    return {"reference_id": value}
+    return {"reference_id": check_reference(value, at)}
 
 
 def _is_reference(text: str) -> bool:

@@ -13,6 +13,7 @@ from typing_extensions import TypeForm
 from aiki_push.domain.canonical_json import NO_INPUT_HASH, input_hash
 from aiki_push.domain.retry import Never, RetryStrategy
 from aiki_push.domain.values import Inline, Json, RunId
+from aiki_push.sdk.arguments import check_arguments
 from aiki_push.sdk.calls import Interrupted, TaskCall
 from aiki_push.sdk.logger import TASK_LOGGER, RunLogger
 from aiki_push.sdk.names import check_name
@@ -57,7 +58,10 @@ current_task: contextvars.ContextVar[TaskInfo] = contextvars.ContextVar("aiki_pu
 
 def task_info() -> TaskInfo:
     """About the task whose handler is running. Raises LookupError outside one."""
-    return current_task.get()
+    info = current_task.get(None)
+    if info is None:
+        raise LookupError("task_info() is for the handlers of tasks, and none is running here")
+    return info
 
 
 class Task(Generic[P, O]):
@@ -106,9 +110,7 @@ class Task(Generic[P, O]):
             raise
 
     def _call(self, *args: Any, **kwargs: Any) -> TaskCall:
-        if len(args) != self._inputs or kwargs:
-            inspect.signature(self.handler).bind(*args, **kwargs)
-            raise TypeError(f"{self.name}: the input is given by position")
+        check_arguments(self.handler, args, kwargs, taken=self._inputs, of=self.name)
         if self._input_type is None:
             return self._task_call(None, NO_INPUT_HASH, self.handler)
         at = f"{self.name}: input"

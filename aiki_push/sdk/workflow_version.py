@@ -1,6 +1,5 @@
 """Versions of workflows, and single starts: what an author starts and hands to executors."""
 
-import inspect
 from collections.abc import Callable, Coroutine
 from copy import copy
 from datetime import timedelta
@@ -12,8 +11,9 @@ from aiki_push.domain.retry import RetryStrategy
 from aiki_push.domain.starts import ConflictPolicy
 from aiki_push.domain.values import Json, RunId
 from aiki_push.ports.api.runs import GetRun, ListRuns, StartRun
+from aiki_push.sdk.arguments import check_arguments
 from aiki_push.sdk.client import Client
-from aiki_push.sdk.options import SINGLE_START_PATHS, Options, PriorityLevel, Reference
+from aiki_push.sdk.options import SINGLE_START_PATHS, Options, PriorityLevel, Reference, check_reference
 from aiki_push.sdk.run_handle import Handle
 from aiki_push.sdk.sizes import check_size
 from aiki_push.sdk.types.json_type import JsonType
@@ -58,11 +58,12 @@ class AnyWorkflowVersion:
 
         Raises InvalidValue (lists each field at fault), NotSerializable, PayloadTooLarge, TypeError.
         """
-        bound = inspect.signature(self.handler).bind(None, *args, **kwargs).args[1:]
+        taken = 1 if self.input_type is None else 2
+        check_arguments(self.handler, (None, *args), kwargs, taken=taken, of=self.name)
         if self.input_type is None:
             return {}
         at = f"{self.name}: input"
-        encoded, _ = self.input_type.round_trip(bound[0], at=at)
+        encoded, _ = self.input_type.round_trip(args[0], at=at)
         check_size(encoded, at=at)
         return {"input": encoded}
 
@@ -154,8 +155,9 @@ class WorkflowVersion(AnyWorkflowVersion, Generic[P, O]):
         return Handle(client, view, self.output_type)
 
     async def get_by_reference(self, client: Client, reference: str) -> Handle[O]:
-        """The handle of the run of this version that has this reference id. Raises NotFound."""
-        found = await client.api.call(ListRuns(workflow=self.name, version=self.version, reference=reference, limit=1))
+        """The handle of the run of this version that has this reference id. Raises NotFound; SettingsError for an impossible one."""
+        wanted = check_reference(reference, f"{self}: reference")
+        found = await client.api.call(ListRuns(workflow=self.name, version=self.version, reference=wanted, limit=1))
         if not found.runs:
             raise NotFound(f"no run of {self} has this reference")
         return await self.get(client, found.runs[0].id)

@@ -55,6 +55,14 @@ def claimed(run: Run, *, at: TimestampMs = FAKE_NOW) -> Run:
     return run.model_copy(update=changes)
 
 
+def pulled_run(number: int, request_id: str) -> Run:
+    """A run that a request pulled out of its queue."""
+    run = queued_run(number)
+    owned = claimed(run)
+    assert owned.claim is not None
+    return owned.model_copy(update={"claim": owned.claim.model_copy(update={"request_id": request_id}), "ready_at": run.ready_at})
+
+
 def task_started(number: int, *, at: TimestampMs = FAKE_NOW) -> TaskStarted:
     """The record before the `number`-th of sequential tasks."""
     return TaskStarted(

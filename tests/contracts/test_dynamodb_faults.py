@@ -13,6 +13,7 @@ from aiki_push.adapters.storage.table import Absent, Delete, Item, Key, Put, Que
 from aiki_push.domain.changes import CreateRun, PutMessage, PutSlot, SaveRun
 from aiki_push.domain.errors import InvalidRequest, PayloadTooLarge, SettingsError, StorageUnavailable
 from aiki_push.domain.run import Offer
+from aiki_push.ports.store import Listing, Queue
 from aiki_push.testing import FakeClock, SequentialEntropy
 from tests.contracts.stored_examples import event, queued_run, run_id, task_slot
 
@@ -147,14 +148,17 @@ def test_a_failed_condition_decides_whatever_else_went_wrong(other: str) -> None
     assert refused.value.found == {1: found, 2: None}
 
 
-@pytest.mark.parametrize("read", ["get", "query"])
-def test_reads_fail_in_the_same_ways(read: str) -> None:
+READS: Mapping[str, Callable[[DynamoDbTable], object]] = {
+    "get": lambda table: table.get(Key("A", "1")),
+    "get_many": lambda table: table.get_many([Key("A", "1")]),
+    "query": lambda table: table.query(Query("A", "0", "9")),
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_reads_fail_in_the_same_ways(read: Callable[[DynamoDbTable], object]) -> None:
     def call(error: Exception) -> None:
-        table = failing_table(error)
-        if read == "get":
-            table.get(Key("A", "1"))
-        else:
-            table.query(Query("A", "0", "9"))
+        read(failing_table(error))
 
     with pytest.raises(StorageUnavailable):
         call(refusal("ThrottlingException"))
@@ -199,15 +203,28 @@ def test_reads_of_the_table_are_consistent_and_reads_of_an_index_cannot_be(
     seen: dict[tuple[str, str | None], bool] = {}
 
     def fault(name: str, parameters: Parameters, operation: Callable[..., object]) -> object:
-        seen[name, parameters.get("IndexName")] = parameters["ConsistentRead"]
+        asked = parameters["RequestItems"][table_name] if name == "batch_get_item" else parameters
+        seen[name, asked.get("IndexName")] = asked["ConsistentRead"]
         return operation(**parameters)
 
     store = SingleTableStore(table_with(dynamodb, table_name, fault), clock, SequentialEntropy())
     store.last_slot("default", run_id(1))
     store.due_runs(until=queued_run().created_at, limit=1)
+    store.ready_runs(Queue("default", "orders", "1", None), limit=1)
+    store.newest_runs(Listing("default"), before=None, limit=1)
+    store.newest_runs(Listing("default", workflow="orders"), before=None, limit=1)
     store.endpoints("default")
+    store.load_many("default", [run_id(1)])
     table_with(dynamodb, table_name, fault).get(Key("A", "1"))
-    assert seen == {("query", None): True, ("query", "due"): False, ("get_item", None): True}
+    assert seen == {
+        ("query", None): True,
+        ("query", "due"): False,
+        ("query", "ready"): False,
+        ("query", "by_state"): False,
+        ("query", "by_workflow"): False,
+        ("batch_get_item", None): True,
+        ("get_item", None): True,
+    }
 
 
 class ThirtyPercent:

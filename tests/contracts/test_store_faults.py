@@ -7,13 +7,14 @@ import pytest
 from aiki_push.adapters.storage.retrying import RETRY_BUDGET_MS
 from aiki_push.adapters.storage.store import SingleTableStore
 from aiki_push.adapters.storage.table import Key, Query, Table, Write
-from aiki_push.domain.changes import Change, CreateRun, PutMessage, PutSlot, SaveEndpoint, SaveRun
+from aiki_push.domain.changes import Change, CreateRun, PutMessage, PutReference, PutSlot, SaveEndpoint, SaveRun
 from aiki_push.domain.errors import StorageUnavailable
 from aiki_push.domain.run_states import Cancelled
-from aiki_push.ports.store import CommitRefused, Queue
+from aiki_push.ports.store import CommitRefused, Listing, Queue
 from aiki_push.testing import FakeClock, FaultyTable, SequentialEntropy
-from tests.contracts.stored_examples import claimed, event, queued_run, run_id, task_slot
+from tests.contracts.stored_examples import claimed, event, pulled_run, queued_run, run_id, task_slot
 from tests.contracts.test_store_endpoints import endpoint
+from tests.contracts.test_store_references import naming, referred
 
 RUN = run_id(1)
 
@@ -46,6 +47,11 @@ def save(store: SingleTableStore) -> Sequence[Change]:
     return [SaveRun(claimed(store.load("default", RUN)))]
 
 
+def start_with_reference(_: SingleTableStore) -> Sequence[Change]:
+    run = referred(2)
+    return [CreateRun(run), PutReference(naming(run))]
+
+
 def put_slot(_: SingleTableStore) -> Sequence[Change]:
     return [PutSlot("default", RUN, task_slot(0))]
 
@@ -58,7 +64,7 @@ def transaction(store: SingleTableStore) -> Sequence[Change]:
     return [*save(store), *put_slot(store), *put_message(store), *create(store)]
 
 
-every_commit = pytest.mark.parametrize("changes", [create, save, put_slot, put_message, transaction])
+every_commit = pytest.mark.parametrize("changes", [create, save, start_with_reference, put_slot, put_message, transaction])
 
 
 @every_commit
@@ -160,6 +166,12 @@ READS: tuple[Callable[[SingleTableStore], object], ...] = (
     lambda store: store.inbox("default", RUN, after=0),
     lambda store: store.due_runs(until=queued_run().created_at, limit=1),
     lambda store: store.ready_runs(Queue("default", "orders", "1.0.0", None), limit=1),
+    lambda store: store.ready_runs(Queue("default", "orders", "1.0.0", None), Queue("default", "refunds", "2", None), limit=1),
+    lambda store: store.due_offers(Queue("default", "orders", "1.0.0", None), until=queued_run().created_at, limit=1),
+    lambda store: store.claimed_runs("default", "r1"),
+    lambda store: store.newest_runs(Listing("default"), before=None, limit=1),
+    lambda store: store.load_many("default", [RUN]),
+    lambda store: store.reference("default", "orders", "1.0.0", "order 7"),
     lambda store: store.endpoint("default", "a"),
     lambda store: store.endpoints("default"),
 )
@@ -170,7 +182,8 @@ def test_every_read_waits_for_a_busy_table_and_gives_up_in_the_end(
     faulty: FaultyTable, faulty_store: SingleTableStore, read: Callable[[SingleTableStore], object]
 ) -> None:
     faulty_store.commit(CreateRun(queued_run()), PutSlot("default", RUN, task_slot(0)), PutMessage("default", RUN, event(1)))
-    faulty_store.commit(SaveEndpoint(endpoint("a")))
+    faulty_store.commit(SaveEndpoint(endpoint("a")), PutReference(naming(referred())))
+    faulty_store.commit(CreateRun(pulled_run(9, "r1")))
     expected = read(faulty_store)
     assert expected
     faulty.before_read = Fails(range(3))

@@ -9,8 +9,8 @@ from aiki_push.domain.run import Run, RunOptions
 from aiki_push.domain.run_states import Completed, Queued, RunState, Scheduled
 from aiki_push.domain.values import TimestampMs
 from aiki_push.ports.store import DueRun, Queue
-from aiki_push.testing import FAKE_NOW, CountingTable, FakeClock, SequentialEntropy
-from tests.contracts.stored_examples import claimed, queued_run, run_id
+from aiki_push.testing import FAKE_NOW, CountingTable, Counts, FakeClock, SequentialEntropy
+from tests.contracts.stored_examples import claimed, pulled_run, queued_run, run_id
 
 QUEUE = Queue("default", "orders", "1.0.0", None)
 
@@ -62,6 +62,76 @@ def test_each_queue_has_its_own_ready_runs(store: SingleTableStore) -> None:
     assert store.ready_runs(Queue("other", "orders", "1.0.0", None), limit=10) == (run_id(4),)
     assert store.ready_runs(Queue("default", "refunds", "1.0.0", None), limit=10) == (run_id(5),)
     assert store.ready_runs(Queue("default", "orders", "1.0.0", "cpu"), limit=10) == ()
+
+
+def test_runs_of_several_queues_come_in_one_order(counted_store: SingleTableStore, counting: CountingTable) -> None:
+    queues = [QUEUE, Queue("default", "orders", "1.0.0", "gpu"), Queue("default", "orders", "2", None)]
+    create(
+        counted_store,
+        ready(1, 30),
+        ready(2, 10, pool="gpu"),
+        ready(3, 10, priority=4).model_copy(update={"version": "2"}),
+        ready(4, 10),
+        ready(5, 9, pool="gpu", priority=9),
+        ready(6, 0, pool="cpu"),
+    )
+    counting.reset()
+    expected = tuple(map(run_id, (5, 3, 2, 4, 1)))
+    assert counted_store.ready_runs(*queues, limit=10) == expected
+    assert counting.counts.queries == 3
+    assert counted_store.ready_runs(*reversed(queues), limit=2) == expected[:2]
+    assert counted_store.ready_runs(limit=10) == ()
+
+
+def test_due_offers_are_the_ready_runs_whose_offer_is_due_in_their_order(store: SingleTableStore) -> None:
+    create(store, *(ready(number, 50 - number) for number in range(10)))
+    for number in (9, 7, 4):
+        save(store, number, due_at=at(1_000 + number))
+    assert store.due_offers(QUEUE, until=at(999), limit=10) == tuple(map(run_id, (8, 6, 5, 3, 2, 1, 0)))
+    assert store.due_offers(QUEUE, until=at(999), limit=2) == tuple(map(run_id, (8, 6)))
+    assert store.due_offers(QUEUE, until=at(1_007), limit=4) == tuple(map(run_id, (8, 7, 6, 5)))
+    save(store, 8, due_at=None)
+    assert store.due_offers(QUEUE, until=at(1_007), limit=1) == (run_id(7),)
+    assert store.due_offers(Queue("default", "orders", "2", None), until=at(1_007), limit=1) == ()
+
+
+def test_due_offers_behind_many_that_are_not_due_are_found_as_far_as_a_thousand(
+    counted_store: SingleTableStore, counting: CountingTable
+) -> None:
+    waiting = [ready(number, number).model_copy(update={"due_at": at(10**6)}) for number in range(250)]
+    create(counted_store, *waiting, ready(250, 250), ready(251, 251))
+    counting.reset()
+    assert counted_store.due_offers(QUEUE, until=at(300), limit=5) == (run_id(250), run_id(251))
+    assert counting.reset() == Counts(queries=3)
+    assert counted_store.due_offers(QUEUE, until=at(10**6), limit=5) == tuple(map(run_id, range(5)))
+    assert counting.reset() == Counts(queries=1)
+
+
+def pulled(store: SingleTableStore, number: int, request_id: str) -> None:
+    run = store.load("default", run_id(number))
+    claim = pulled_run(number, request_id).claim
+    store.commit(SaveRun(claimed(run).model_copy(update={"claim": claim, "ready_at": run.ready_at})))
+
+
+def test_a_pulled_run_is_found_by_its_request_and_no_longer_in_its_queue(store: SingleTableStore) -> None:
+    create(store, ready(1, 30), ready(2, 10), ready(3, 10, priority=0), ready(4, 0), queued_run(5, namespace="other"))
+    for number, request_id in ((1, "r1"), (2, "r1"), (3, "r1"), (4, "r2")):
+        pulled(store, number, request_id)
+    assert store.claimed_runs("default", "r1") == tuple(map(run_id, (3, 2, 1)))
+    assert store.claimed_runs("default", "r2") == (run_id(4),)
+    assert store.claimed_runs("default", "r") == store.claimed_runs("other", "r1") == ()
+    assert store.ready_runs(QUEUE, limit=10) == ()
+    assert store.due_runs(until=at(60_000), limit=10) == (due(5, 0, "other"), *(due(number, 60_000) for number in range(1, 5)))
+
+
+def test_a_pulled_run_is_its_requests_only_until_it_moves_on(store: SingleTableStore) -> None:
+    create(store, ready(1, 0), ready(2, 0))
+    pulled(store, 1, "r1")
+    save(store, 1, due_at=at(90_000))
+    assert store.claimed_runs("default", "r1") == (run_id(1),)
+    save(store, 1, state=Queued(reason="recovery"), claim=None, ready_at=at(90_000))
+    assert store.claimed_runs("default", "r1") == ()
+    assert store.ready_runs(QUEUE, limit=10) == (run_id(2), run_id(1))
 
 
 @pytest.mark.parametrize("state", [Scheduled(scheduled_at=at(0)), Completed()], ids=["scheduled", "completed"])

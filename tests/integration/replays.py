@@ -16,17 +16,22 @@ class Replaying:
         self.clock = FakeClock()
         self.system = LocalSystem(clock=self.clock)
         self.client = Client(self.system.api, clock=self.clock, entropy=self.system.entropy, context=context)
+        self.deploy(*versions)
+
+    def deploy(self, *versions: AnyWorkflowVersion) -> None:
+        """Execute with these versions from now on."""
         config = ExecutorConfig(max_inline_wait_ms=0)
         self._executor = Executor(self.client, Registry(versions), config=config, name="executor")
 
     async def execute(self, run_id: str) -> list[str]:
         """Execute the run until it waits for nothing but us; the outcome of each segment."""
-        outcomes = [await self._segment(run_id)]
+        outcomes = [await self.segment(run_id)]
         while outcomes[-1] == "parked":
-            outcomes.append(await self._segment(run_id))
+            outcomes.append(await self.segment(run_id))
         return outcomes
 
-    async def _segment(self, run_id: str) -> str:
+    async def segment(self, run_id: str) -> str:
+        """Execute the run once, after whatever it waits for has come; how that ended."""
         due_at = self.system.run(run_id).due_at
         if due_at is not None and due_at > self.clock.now():
             self.clock.advance(due_at - self.clock.now())

@@ -1,18 +1,21 @@
 """Attempts of tasks: retries by strategy, and executions that were cut off, which use none."""
 
+import asyncio
+
 import pytest
 
-from aiki_push import Run, fixed, task, task_info
+from aiki_push import Run, Task, fixed, task, task_info
 from aiki_push.domain.errors import NonRetryableError
 from aiki_push.domain.log_records import TaskBackingOff, TaskCompleted, TaskFailed, TaskStarted
-from aiki_push.domain.run_states import Failed, TaskCause
+from aiki_push.domain.run_states import AwaitingTaskRetry, Failed, Queued, TaskCause
+from aiki_push.domain.values import TimestampMs
 from aiki_push.errors import OutcomeUnknown, TaskInterrupted
 from aiki_push.errors import TaskFailed as TaskFailedError
-from aiki_push.sdk.executor import ExecutorConfig
+from aiki_push.sdk.executor import ExecutorConfig, SegmentResult
 from aiki_push.testing import FakeClock
 from tests.integration.crashes import execute_until_power_cut, recover
 from tests.integration.executions import COMPLETED, FAILED, execute, output_of, version_of
-from tests.local_system import LocalSystem
+from tests.local_system import NAMESPACE, LocalSystem
 
 
 @pytest.fixture
@@ -138,3 +141,85 @@ async def test_a_task_that_must_not_be_repeated_blindly_fails_with_its_outcome_u
     recover(system, clock, run_id)
     assert await system.executor(version).execute(run_id, revision=None) == COMPLETED
     assert (ran, await output_of(system, run_id)) == (["pay"], "ask the bank")
+
+
+async def test_a_run_in_which_nothing_else_goes_on_is_parked_until_the_next_attempt(
+    system: LocalSystem, clock: FakeClock
+) -> None:
+    tried: list[int] = []
+
+    @task("flaky", retry=fixed(max_attempts=3, delay_ms=60_000))
+    async def flaky() -> str:
+        tried.append(task_info().attempt)
+        if len(tried) < 3:
+            raise ConnectionError("reset")
+        return "ok"
+
+    version = version_of(lambda run: flaky.start(run))
+    run_id = (await version.start(system.client())).id
+    for attempt in (1, 2):
+        assert await system.executor(version).execute(run_id, revision=None) == SegmentResult("parked")
+        parked = system.run(run_id)
+        assert (parked.state, parked.attempts) == (AwaitingTaskRetry(next_attempt_at=TimestampMs(clock.now() + 60_000)), 1)
+        assert tried == list(range(1, attempt + 1))
+        clock.advance(60_000)
+        system.attention.advance(NAMESPACE, run_id)
+        assert system.run(run_id).state == Queued(reason="task_retry")
+    assert await system.executor(version).execute(run_id, revision=None) == COMPLETED
+    assert (tried, await output_of(system, run_id)) == ([1, 2, 3], "ok")
+
+
+async def test_several_tasks_back_off_side_by_side_each_until_its_own_time(system: LocalSystem, clock: FakeClock) -> None:
+    tried: list[str] = []
+
+    def failing_once(name: str, delay_ms: int) -> Task[[], str]:
+        @task(name, retry=fixed(max_attempts=2, delay_ms=delay_ms))
+        async def failing() -> str:
+            tried.append(f"{name} {task_info().attempt}")
+            if task_info().attempt == 1:
+                raise ConnectionError("reset")
+            return name
+
+        return failing
+
+    quick, slow = failing_once("quick", 1_000), failing_once("slow", 60_000)
+
+    async def body(run: Run) -> list[str]:
+        return list(await asyncio.gather(slow.start(run), quick.start(run)))
+
+    version = version_of(body)
+    run_id = (await version.start(system.client())).id
+    began_at = clock.now()
+    due = []
+    while await system.executor(version).execute(run_id, revision=None) == SegmentResult("parked"):
+        due_at = system.run(run_id).due_at
+        assert due_at is not None
+        due.append(due_at - began_at)
+        clock.set(due_at)
+        system.attention.advance(NAMESPACE, run_id)
+    assert due == [1_000, 60_000]
+    assert sorted(tried[:2]) == ["quick 1", "slow 1"]
+    assert tried[2:] == ["quick 2", "slow 2"]
+    assert await output_of(system, run_id) == ["slow", "quick"]
+
+
+async def test_a_task_that_backs_off_beside_a_running_one_is_tried_again_in_place() -> None:
+    tried, is_retried = [], asyncio.Event()
+
+    @task("flaky", retry=fixed(max_attempts=2, delay_ms=20))
+    async def flaky() -> None:
+        tried.append(task_info().attempt)
+        if task_info().attempt == 1:
+            raise ConnectionError("reset")
+        is_retried.set()
+
+    @task("long")
+    async def long() -> None:
+        await is_retried.wait()
+
+    async def body(run: Run) -> None:
+        await asyncio.gather(long.start(run), flaky.start(run))
+
+    system = LocalSystem()
+    result, run_id = await execute(system, body)
+    assert (result, tried, system.run(run_id).revision) == (COMPLETED, [1, 2], 2)

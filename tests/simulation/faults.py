@@ -11,12 +11,13 @@ USUAL_DELAY_US = 20_000
 LONG_DELAY_US = 200 * SECOND_US
 """Beyond every timeout and the life of two claims."""
 
-LONG_FREEZE_US = 300 * SECOND_US
+PAUSES_US = (5 * SECOND_US, 130 * SECOND_US, 300 * SECOND_US)
+"""A pause is at most one of these: short, about as long as a claim lives, or much longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """Probabilities. Those of messages, table accesses and hints are for each of them, `kill` and `freeze` for each step.
+    """Probabilities. Those of messages, requests and table accesses are for each of them, the last three for each step.
 
     lose, double, delay: requests, answers, pushes and hints.
     lose_hints: hints alone.
@@ -24,6 +25,9 @@ class Faults:
     stall: an access to the table takes long.
     crash: the server process dies at an access to the table.
     stale: an index shows what it showed before.
+    cut: before or after a request, its sender is cut off from everybody for a while.
+    kill, freeze: an executor dies, or stands still for a while.
+    rob: a run is recovered although its owner lives.
     """
 
     lose: float = 0
@@ -34,14 +38,16 @@ class Faults:
     stall: float = 0
     crash: float = 0
     stale: float = 0
+    cut: float = 0
     kill: float = 0
     freeze: float = 0
+    rob: float = 0
 
 
 CALM = Faults()
 
 _WORST = Faults(
-    lose=0.2, double=0.3, delay=0.1, lose_hints=1, refuse=0.2, stall=0.03, crash=0.03, stale=0.5, kill=0.02, freeze=0.02
+    lose=0.2, double=0.3, delay=0.1, lose_hints=1, refuse=0.2, stall=0.03, crash=0.03, stale=0.5, cut=0.05, kill=0.02, freeze=0.02, rob=0.02
 )
 
 
@@ -76,9 +82,9 @@ class Misfortune:
         """How long an access to the table takes."""
         return self._delay_us(self.faults.stall)
 
-    def freeze_us(self) -> int:
-        """How long a process stands still."""
-        return self.random.randrange(LONG_FREEZE_US)
+    def pause_us(self) -> int:
+        """For how long a process stands still, or is cut off."""
+        return self.random.randrange(self.random.choice(PAUSES_US))
 
     def _delay_us(self, probability: float) -> int:
         return self.random.randrange(LONG_DELAY_US if self.strikes(probability) else USUAL_DELAY_US)

@@ -59,8 +59,8 @@ class Fleet:
         self._dead: list[Process] = []
         self._alive: dict[Process, Executor] = {}
         self.executions: Executions
-        for _ in range(size):
-            self._start_one()
+        for number in range(size):
+            self._start_one(ignorance=0.2 if number else 0)
 
     @property
     def _random(self) -> Random:
@@ -77,7 +77,7 @@ class Fleet:
 
     async def _execute(self, process: Process, ready: ReadyRun) -> None:
         try:
-            result = await self._alive[process].execute(ready.run_id, revision=ready.revision)
+            result = await self._alive[process].execute(ready.run_id, revision=self._random.choice([ready.revision, None]))
         except (ApiError, ServerUnreachable) as error:
             self._schedule.note(f"{process.name}: run {ready.run_id} could not be claimed: {error!r}")
         else:
@@ -95,7 +95,7 @@ class Fleet:
         if self._alive and self._misfortune.strikes(self._misfortune.faults.freeze):
             process = self._random.choice(list(self._alive))
             self._schedule.note(f"{process.name} freezes")
-            process.freeze(self._misfortune.freeze_us())
+            process.freeze(self._misfortune.pause_us())
 
     def thaw(self) -> None:
         """Have all that is frozen go on."""
@@ -108,9 +108,10 @@ class Fleet:
             process.kill()
             process.bury()
 
-    def _start_one(self) -> None:
+    def _start_one(self, ignorance: float = 0) -> None:
+        """Start an executor; `ignorance` is the probability that it does not know a workflow."""
         process = Process(f"executor {len(self._alive) + len(self._dead) + 1}", self._schedule)
-        registry = Registry(scenario.version for scenario in SCENARIOS.values())
+        registry = Registry(scenario.version for scenario in SCENARIOS.values() if self._random.random() >= ignorance)
         client = client_of(process, self._schedule, self._network)
         self._alive[process] = Executor(client, registry, config=self._config, name=process.name, keeper=TaskKeeper)
         self._schedule.add(process)

@@ -40,6 +40,14 @@ class Network:
     def __init__(self, schedule: Schedule, misfortune: Misfortune) -> None:
         self._schedule = schedule
         self._misfortune = misfortune
+        self._cut_off_until_us: dict[Process, int] = {}
+
+    def heal(self) -> None:
+        """Nobody is cut off any more."""
+        self._cut_off_until_us.clear()
+
+    def _is_cut_off(self, process: Process) -> bool:
+        return self._cut_off_until_us.get(process, 0) > self._schedule.now_us
 
     def request(self, sender: Process, operation: Operation[Any], reply: asyncio.Future[Any]) -> None:
         """Send `operation`; `reply` gets an answer, perhaps."""
@@ -48,10 +56,17 @@ class Network:
         def answered(outcome: object) -> None:
             self._carry(f"answer to {what}", lambda: self._hand_over(sender, reply, outcome))
 
-        self._carry(f"request {what}", lambda: self.servers.request(operation, answered))
+        is_cut_now = self._misfortune.strikes(self._misfortune.faults.cut)
+        is_sent = not self._is_cut_off(sender) and not (is_cut_now and self._misfortune.strikes(0.5))
+        if is_sent:
+            self._carry(f"request {what}", lambda: self.servers.request(operation, answered))
+        if is_cut_now:
+            self._schedule.note(f"{sender.name} is cut off")
+            self._cut_off_until_us[sender] = self._schedule.now_us + self._misfortune.pause_us()
 
     def _hand_over(self, receiver: Process, reply: asyncio.Future[Any], outcome: object) -> None:
-        if not receiver.is_dead and not (receiver.is_frozen and self._misfortune.strikes(0.5)):
+        is_deaf = receiver.is_frozen and self._misfortune.strikes(0.5)
+        if not receiver.is_dead and not is_deaf and not self._is_cut_off(receiver):
             receiver.call_soon(_resolve, reply, outcome)
 
     def hint(self, hint: Hint) -> None:

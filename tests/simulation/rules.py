@@ -20,6 +20,9 @@ from aiki_push.domain.log_records import (
 from aiki_push.domain.run import Run
 from aiki_push.domain.run_states import TERMINAL, Queued
 from aiki_push.domain.run_transitions import LEGAL
+from aiki_push.errors import OutcomeUnknown, TaskInterrupted
+
+_INTERRUPTED = (TaskInterrupted.__name__, OutcomeUnknown.__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,29 +104,32 @@ def _faults_of_transitions(stored: Stored) -> Iterator[str]:
 
 def _faults_of_tasks(records: tuple[AnyRecord, ...]) -> Iterator[str]:
     """An execution needs a start of its own; after an interruption the attempt is the same, after a failure the next."""
-    open_ids, ended, attempts = set[str](), set[str](), Counter[str]()
+    running, interrupted, ended, failures = set[str](), set[str](), set[str](), Counter[str]()
     for record in records:
         match record:
             case TaskStarted(task_id=task_id):
                 if task_id in ended:
                     yield f"task {task_id} is started although it has ended"
-                if task_id in open_ids:
+                if task_id in running:
                     yield f"task {task_id} is started again although nothing interrupted it"
-                if record.attempt != 1 + attempts[task_id]:
-                    yield f"task {task_id} is in attempt {record.attempt} after {attempts[task_id]} failures"
-                open_ids.add(task_id)
-            case TaskCompleted(task_id=task_id) | TaskFailed(task_id=task_id):
-                if task_id in ended:
-                    yield f"task {task_id} ends twice"
+                if record.attempt != 1 + failures[task_id]:
+                    yield f"task {task_id} is in attempt {record.attempt} after {failures[task_id]} failures"
+                running.add(task_id)
+            case TaskFailed(task_id=task_id, error=error) if error.name in _INTERRUPTED and task_id in interrupted:
                 ended.add(task_id)
-                open_ids.discard(task_id)
-            case TaskBackingOff(task_id=task_id):
-                attempts[task_id] += 1
-                open_ids.discard(task_id)
+            case TaskCompleted(task_id=task_id) | TaskFailed(task_id=task_id) | TaskBackingOff(task_id=task_id):
+                if task_id not in running:
+                    yield f"task {task_id} has an outcome, {record.type}, without an execution"
+                running.discard(task_id)
+                if isinstance(record, TaskBackingOff):
+                    failures[task_id] += 1
+                else:
+                    ended.add(task_id)
             case TaskCancelled(task_id=task_id):
-                open_ids.discard(task_id)
+                running.discard(task_id)
             case Transition(state=Queued(reason="recovery" | "yield")):
-                open_ids.clear()
+                interrupted |= running
+                running.clear()
             case _:
                 pass
 

@@ -10,6 +10,7 @@ from aiki_push.adapters.storage.store import SingleTableStore
 from aiki_push.adapters.storage.table import Item, Key, Page, Query, Table, Write
 from aiki_push.domain.errors import AikiError, ApiError, StorageUnavailable
 from aiki_push.domain.limits import Limits
+from aiki_push.domain.run import Run
 from aiki_push.domain.values import DurationMs
 from aiki_push.ports.api.operation import Operation
 from aiki_push.ports.clock import Clock
@@ -18,6 +19,7 @@ from aiki_push.ports.publisher import Publisher
 from aiki_push.ports.store import Store
 from aiki_push.ports.wakeups import Hint, Wakeups
 from aiki_push.server.attention.advance import Attention
+from aiki_push.server.attention.recover import recover
 from aiki_push.server.attention.sweep import SweepPlan, sweep
 from aiki_push.server.service import Server
 from aiki_push.testing import FaultyTable, LocalSystem
@@ -132,6 +134,11 @@ class Servers:
     def hint(self, hint: Hint) -> None:
         """Handle `hint` in a process."""
         self._fibers.spawn("hint", lambda: self._attention.handle(hint), self._check)
+
+    def rob(self, run: Run) -> None:
+        """Recover `run` in a process, however lately its owner was heard of."""
+        impatient = replace(self.context, limits=replace(self.context.limits, claim_idle_timeout_ms=0))
+        self._fibers.spawn("recovery of a living owner's run", lambda: recover(impatient, run), self._check)
 
     def sweep_for_ever(self) -> None:
         """Sweep now and every minute."""

@@ -1,6 +1,6 @@
 """One simulation: a time of faults, then calm, in which every run must come to its end."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from aiki_push.adapters.storage.store import SingleTableStore
@@ -50,8 +50,12 @@ class Simulation:
         self.schedule = Schedule(random)
         self.misfortune = Misfortune(random, draw(random))
         self.audit = Audit(self.schedule.report)
-        network = Network(self.schedule, self.misfortune)
-        config = ExecutorConfig(max_inline_wait_ms=random.choice([0, 10, 2_000]), max_interruptions=1_000_000)
+        self.network = network = Network(self.schedule, self.misfortune)
+        config = ExecutorConfig(
+            claim_refresh_interval_ms=random.choice([1_000, 30_000]),
+            max_inline_wait_ms=random.choice([0, 10, 2_000]),
+            max_interruptions=1_000_000,
+        )
         self.fleet = Fleet(random.randint(1, 3), self.schedule, self.misfortune, network, config)
         self.servers = network.servers = Servers(
             self.schedule,
@@ -66,11 +70,11 @@ class Simulation:
         self._starter = Process("client", self.schedule)
         self._starts = [
             self._starter.spawn(self._start(name, network))
-            for name in random.choices(sorted(SCENARIOS), k=random.randint(1, 4))
+            for name in random.choices(sorted(SCENARIOS), k=random.randint(1, 6))
         ]
         self.schedule.add(self._starter)
         self.servers.sweep_for_ever()
-        self.has_hints = random.random() < 0.5
+        self._calm = random.choice([CALM, replace(CALM, lose_hints=1)])
 
     async def _start(self, name: str, network: Network) -> None:
         client = client_of(self._starter, self.schedule, network)
@@ -85,8 +89,8 @@ class Simulation:
     def run(self, steps: int) -> None:
         """Everything. Raises Violation."""
         try:
-            for _ in range(steps):
-                self.fleet.suffer()
+            while self.schedule.steps < steps and not self._has_finished:
+                self._suffer()
                 self.schedule.step()
             self._calm_down()
             self._finish()
@@ -97,9 +101,16 @@ class Simulation:
             self._starter.bury()
             self.fleet.bury()
 
+    def _suffer(self) -> None:
+        self.fleet.suffer()
+        running = [stored.run for stored in self.audit.stored.values() if stored.run.claim is not None]
+        if running and self.misfortune.strikes(self.misfortune.faults.rob):
+            self.servers.rob(self.schedule.random.choice(running))
+
     def _calm_down(self) -> None:
         self.schedule.note("the faults end")
-        self.misfortune.faults = CALM
+        self.misfortune.faults = self._calm
+        self.network.heal()
         self.fleet.thaw()
 
     def _finish(self) -> None:

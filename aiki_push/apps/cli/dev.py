@@ -8,9 +8,7 @@ from typing import Annotated
 import typer
 
 from aiki_push.apps.cli.failing import readable_errors
-from aiki_push.apps.devserver.dev_server import DevServerOptions, StoreName, dev_server
-from aiki_push.apps.environment import load_settings
-from aiki_push.apps.settings import RuntimeSettings
+from aiki_push.apps.devserver.options import DevServerOptions, StoreName
 
 DEFAULT_PORT = 9850
 
@@ -28,6 +26,11 @@ def dev(
 ) -> None:
     """Run the whole server in this process: API, hints, offers and sweep. What it stores is gone when it ends."""
     with readable_errors():
+        # Here, so that the other commands start without all that a server needs.
+        from aiki_push.apps.devserver.dev_server import dev_server
+        from aiki_push.apps.environment import load_settings
+        from aiki_push.apps.settings import RuntimeSettings
+
         environ = {name: value for name, value in os.environ.items() if name != URL_VARIABLE}
         settings = load_settings(RuntimeSettings, environ).model_copy(
             update={"allow_loopback_http": True, "max_wait_ms": LONGEST_WAIT_MS}

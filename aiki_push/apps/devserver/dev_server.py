@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import uvicorn
 
@@ -22,6 +21,7 @@ from aiki_push.adapters.wakeups.memory import MemoryWakeups
 from aiki_push.apps.build import Ports, build_context, build_publisher, build_wire
 from aiki_push.apps.devserver.listening import listen
 from aiki_push.apps.devserver.local_aws import create_table, local_aws
+from aiki_push.apps.devserver.options import DevServerOptions, StoreName
 from aiki_push.apps.folders import make_folder
 from aiki_push.apps.settings import RuntimeSettings
 from aiki_push.domain.errors import AikiError
@@ -35,18 +35,7 @@ TABLE_NAME = "aiki-push"
 SWEEP_INTERVAL_S = 1.0
 SWEEP_PLAN = SweepPlan(overdue_ms=500, lookahead_ms=0, budget_ms=5_000)
 
-StoreName = Literal["moto", "memory"]
-
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class DevServerOptions:
-    """`port` 0 takes any free one. `home` keeps the signing keys, so that endpoints go on trusting a server that is started again."""
-
-    port: int
-    store: StoreName
-    home: Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,12 +236,13 @@ class Segment:
         deadlines = [timer.deadline_at for timer in timers[:1]] + [live.next_attempt_at for live in self._backing_off]
         left_ms = min(deadlines) - self._now() if deadlines else None
         is_short = left_ms is not None and left_ms <= self._config.max_inline_wait_ms
-        if self._journal.has_pending and not is_short and (self._handlers.running or self._backing_off):
+        if self._handlers.running and self._journal.has_pending and not is_short:
             await self._journal.flush()
-        elif self._handlers.running or self._backing_off or is_short:
+        elif self._handlers.running or is_short:
             await self._wait_for_news(left_ms)
-        elif timers:
-            return Park(waits=tuple(_wait(timer) for timer in timers), seen_seq=self._seen_seq)
+        elif deadlines:
+            waits = (*map(_timer_wait, timers), *map(_retry_wait, self._backing_off))
+            return Park(waits=waits, seen_seq=self._seen_seq)
         else:
             stands = self._replayer.loop.where_branches_stand()
             return failure(NothingToWaitFor(f"every branch waits, and nothing that they wait for can happen:\n{stands}"))
@@ -263,5 +264,9 @@ class Segment:
             raise LostRun("the claim keeper heard that the run moved on")
 
 
-def _wait(timer: DurableTimer) -> Wait:
+def _retry_wait(live: LiveTask) -> Wait:
+    return Wait(kind="task_retry", key=live.task_id, ordinal=live.attempt, deadline_at=live.next_attempt_at)
+
+
+def _timer_wait(timer: DurableTimer) -> Wait:
     return Wait(kind="timer", key=timer_key(timer.branch), ordinal=timer.ordinal, deadline_at=timer.deadline_at)

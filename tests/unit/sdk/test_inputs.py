@@ -149,11 +149,13 @@ async def test_an_input_that_is_too_large_is_refused_before_it_is_sent() -> None
     assert (str(refused.value), api.called) == ("orders: input has 262145 bytes of JSON; the limit is 262144", [])
 
 
-async def test_an_input_too_few_or_too_many_is_a_type_error() -> None:
+async def test_an_input_too_few_too_many_or_by_keyword_is_a_type_error() -> None:
     api = RecordingApi()
     start: Any = version_of(str).start
-    with pytest.raises(TypeError, match="^missing a required argument: 'given'$"):
+    with pytest.raises(TypeError, match="^orders: missing a required argument: 'given'$"):
         await start(api.client())
-    with pytest.raises(TypeError, match="^too many positional arguments$"):
+    with pytest.raises(TypeError, match="^orders: too many positional arguments$"):
         await start(api.client(), "a", "b")
+    with pytest.raises(TypeError, match="^orders: the input is given by position$"):
+        await start(api.client(), given="a")
     assert api.called == []

@@ -1,0 +1,57 @@
+"""`docs/mistakes.md` shows the sentences that the mistakes get."""
+
+import asyncio
+import inspect
+import re
+
+import pytest
+
+from tests.architecture.source_files import ROOT
+from tests.docs.mistaken_code import Mistake, Recorded
+from tests.docs.mistakes import MISTAKES
+
+PAGE = ROOT / "docs/mistakes.md"
+
+ROW = re.compile(r"^\| (.+?) \| `(\w+)` \| (.+) \|$", re.M)
+
+
+def sections() -> dict[str, list[tuple[str, str, str]]]:
+    """The rows of the page's tables, by the heading above them."""
+    parts = re.split(r"^## (.+)$", PAGE.read_text("utf-8"), flags=re.M)[1:]
+    return {title: ROW.findall(text) for title, text in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def what_it_gets(mistake: Mistake) -> Recorded:
+    """The error that the mistake raises, or that its run fails with."""
+
+    async def made() -> object:
+        given = mistake()
+        return await given if inspect.isawaitable(given) else given
+
+    try:
+        ended = asyncio.run(made())
+    except Exception as error:
+        return Recorded(type(error).__name__, str(error))
+    assert isinstance(ended, Recorded)
+    return ended
+
+
+def row_of(name: str, mistake: Mistake) -> tuple[str, str, str]:
+    """The row for it: ids of runs and lines of files stand for any."""
+    got = what_it_gets(mistake)
+    message = re.sub(r"\b01[0-9A-Z]{24}\b", "01M8MER5BZSFP81HXYFC8VWCSD", got.message)
+    message = re.sub(r"\b(mistaken_code|workflow)\.py:\d+", "orders.py:12", message).replace("\n", " ")
+    code = f"`` {message} ``" if "`" in message else f"`{message}`"
+    return name, got.error, code.replace("|", "\\|")
+
+
+@pytest.mark.parametrize(
+    ("section", "name"), [(section, name) for section, mistakes in MISTAKES.items() for name in mistakes], ids=lambda text: text
+)
+def test_the_page_shows_what_a_mistake_gets(section: str, name: str) -> None:
+    assert row_of(name, MISTAKES[section][name]) in sections()[section]
+
+
+def test_every_row_of_the_page_is_a_mistake_that_is_made_here() -> None:
+    shown = {section: [name for name, _, _ in rows] for section, rows in sections().items()}
+    assert shown == {section: list(mistakes) for section, mistakes in MISTAKES.items()}
