@@ -20,9 +20,9 @@ def main() -> None:
     options = parser.parse_args()
     figures = list(asyncio.run(on_memory.measure())) if options.on != "http" else []
     if options.on != "memory":
-        from bench import on_http
+        from bench.on_http import measure
 
-        figures += on_http.measure()
+        figures += measure()
     for one in figures:
         print(one.line(), flush=True)
     _compare(figures)

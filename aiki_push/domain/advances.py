@@ -98,6 +98,11 @@ def _first_deadline(run: Run) -> tuple[QueuedReason, TimestampMs]:
 
 
 def decide_delay(run: Run, now: TimestampMs) -> tuple[Change, ...]:
-    """After an advance that failed: look again later, twice as late each time, so that one bad item never blocks the others."""
+    """After an advance that failed: look again later, twice as late each time, so that one bad item never blocks the others.
+
+    A run that somebody else has advanced meanwhile, and that is not due any more, is left as it is.
+    """
+    if run.due_at is None or run.due_at > now:
+        return ()
     delay_ms = min(5_000 * 2 ** min(run.advance_errors, 20), MAX_ADVANCE_DELAY_MS)
     return (SaveRun(run.model_copy(update={"due_at": now + delay_ms, "advance_errors": run.advance_errors + 1})),)

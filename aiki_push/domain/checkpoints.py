@@ -7,7 +7,7 @@ from aiki_push.domain.changes import Change, PutSlot
 from aiki_push.domain.claims import Owner, check_owner
 from aiki_push.domain.log_records import AnyRecord, LogSlot, RecordedError, Tail
 from aiki_push.domain.run import LastWrite, Run
-from aiki_push.domain.run_states import Cause, Completed, Failed, Queued, RunState, Stalled, StalledReason
+from aiki_push.domain.run_states import AwaitingRetry, Cause, Completed, Failed, Queued, RunState, Stalled, StalledReason
 from aiki_push.domain.run_transitions import Told, enter, keep_in_tail, queue, seal
 from aiki_push.domain.values import StoredValue, TimestampMs
 from aiki_push.domain.waits import Wait, collapsed, earliest_deadline, parked_state
@@ -45,6 +45,15 @@ class FailRun:
 
 
 @dataclass(frozen=True, slots=True)
+class RetryRun:
+    """The workflow raised, and its next attempt begins at `next_attempt_at`."""
+
+    cause: Cause
+    error: RecordedError
+    next_attempt_at: TimestampMs
+
+
+@dataclass(frozen=True, slots=True)
 class ParkRun:
     """Every branch waits, for `waits`."""
 
@@ -59,7 +68,7 @@ class StallRun:
     explanation: str
 
 
-RunEnd = CompleteRun | FailRun | ParkRun | StallRun
+RunEnd = CompleteRun | FailRun | RetryRun | ParkRun | StallRun
 
 
 def append(namespace: str, run_id: str, checkpoint: Checkpoint, tail: Sequence[AnyRecord], now: TimestampMs) -> PutSlot:
@@ -87,7 +96,7 @@ def decide_end(run: Run, checkpoint: Checkpoint, end: RunEnd, now: TimestampMs) 
     """
     claim = check_owner(run, checkpoint.owner)
     ended, record = enter(run, _state(end), now, _told(end, claim.executor))
-    due_at = earliest_deadline(end.waits) if isinstance(end, ParkRun) else None
+    due_at = _due_at(end)
     waits = collapsed(end.waits) if isinstance(end, ParkRun) else ()
     tail = run.tail if checkpoint.is_first else Tail(position=checkpoint.position, records=())
     written = {"tail": tail, "waits": waits, "due_at": due_at, "last_write": checkpoint.last_write, "recoveries": 0}
@@ -108,12 +117,24 @@ def decide_hand_back(run: Run, checkpoint: Checkpoint, now: TimestampMs) -> tupl
     return seal(queued, checkpoint.position, (*unsealed, *checkpoint.records, record), now, checkpoint.last_write)
 
 
+def _due_at(end: RunEnd) -> TimestampMs | None:
+    match end:
+        case ParkRun(waits=waits):
+            return earliest_deadline(waits)
+        case RetryRun(next_attempt_at=next_attempt_at):
+            return next_attempt_at
+        case _:
+            return None
+
+
 def _state(end: RunEnd) -> RunState:
     match end:
         case CompleteRun():
             return Completed()
         case FailRun(cause=cause):
             return Failed(cause=cause)
+        case RetryRun(cause=cause, next_attempt_at=next_attempt_at):
+            return AwaitingRetry(cause=cause, next_attempt_at=next_attempt_at)
         case ParkRun(waits=waits):
             return parked_state(waits)
         case StallRun(reason=reason):
@@ -124,7 +145,7 @@ def _told(end: RunEnd, executor: str) -> Told:
     match end:
         case CompleteRun(output=output):
             return Told(executor=executor, output=output)
-        case FailRun(error=error):
+        case FailRun(error=error) | RetryRun(error=error):
             return Told(executor=executor, error=error)
         case StallRun(explanation=explanation):
             return Told(executor=executor, explanation=explanation)

@@ -69,13 +69,14 @@ class TaskCompleted(Stored):
 
 
 class TaskFailed(Stored):
-    """The handler raised and is not tried again."""
+    """The handler raised and is not tried again. `is_final`: a retry of the whole workflow would not help either, or do harm."""
 
     type: Literal["task_failed"] = "task_failed"
     at: TimestampMs
     task_id: str
     attempt: int
     error: RecordedError
+    is_final: bool = False
 
 
 class TaskBackingOff(Stored):

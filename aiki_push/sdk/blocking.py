@@ -37,7 +37,7 @@ def run_blocking(awaitable: Awaitable[T], *, timeout: timedelta | None = None) -
             raise
         raise TimeoutError(f"it did not end within {seconds} s and was cancelled") from None
     finally:
-        pass
+        future.cancel()
 
 
 class _BackgroundLoop:

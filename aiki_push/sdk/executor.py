@@ -9,12 +9,14 @@ from typing import Literal
 
 from aiki_push.domain.errors import ApiError, ServerUnreachable, SettingsError
 from aiki_push.domain.ids import token_text
+from aiki_push.domain.retry import Never
 from aiki_push.domain.run_states import SelfCause
 from aiki_push.domain.values import Json, RunId, TimestampMs
-from aiki_push.ports.api.claims import Claimed, ClaimRun, Complete, Fail, NotClaimed, Park, ReleaseClaim, SegmentEnd, Stall
+from aiki_push.ports.api.claims import Claimed, ClaimRun, Complete, Fail, NotClaimed, Park, ReleaseClaim, Retry, SegmentEnd, Stall
 from aiki_push.sdk.client import Client
 from aiki_push.sdk.registry import Registry
 from aiki_push.sdk.replay.claim_keeper import ClaimKeeper, ThreadKeeper
+from aiki_push.sdk.replay.ending import Attempt
 from aiki_push.sdk.replay.journal import AbandonedSegment, HandedBack, Journal, LostRun
 from aiki_push.sdk.replay.log_reading import read_memory
 from aiki_push.sdk.replay.memory import Memory
@@ -26,7 +28,17 @@ from aiki_push.sdk.types.restoring import CannotRestore
 from aiki_push.sdk.workflow_version import AnyWorkflowVersion
 
 Outcome = Literal[
-    "completed", "failed", "parked", "yielded", "released", "stalled", "lost", "already_claimed", "not_queued", "unsettled"
+    "completed",
+    "failed",
+    "retrying",
+    "parked",
+    "yielded",
+    "released",
+    "stalled",
+    "lost",
+    "already_claimed",
+    "not_queued",
+    "unsettled",
 ]
 
 _log = logging.getLogger(__name__)
@@ -162,6 +174,7 @@ class Executor:
             entropy=self._client.entropy,
             config=self._config.segment,
             encode=version.encode_output,
+            attempt=Attempt(claimed.run.attempts, claimed.run.options.retry or Never()),
             seen_seq=claimed.messages[-1].seq if claimed.messages else 0,
         )
         lost.append(segment.lose)
@@ -213,6 +226,8 @@ def _outcome(claimed: Claimed, end: SegmentEnd) -> Outcome:
     match end:
         case Complete():
             return "completed"
+        case Retry():
+            return "retrying"
         case Park():
             return "parked"
         case Fail(error=error):

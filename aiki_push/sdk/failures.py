@@ -2,22 +2,25 @@
 
 from collections.abc import Mapping
 
+from aiki_push.domain import log_records
 from aiki_push.domain.errors import WorkflowError
 from aiki_push.domain.log_records import RecordedError
 
 
 class TaskFailed(WorkflowError):
-    """A task failed for good. `error` is its last exception as data (name, message, stack, cause), `attempts` how often it was tried.
+    """A task failed for good. `error` is its last exception as data (name, message, stack, cause), `attempts` how often it was tried,
+    `is_final` whether it ends the workflow's retries too.
 
     The exception itself is not raised: it does not exist on a replay. Look at `error.name`, or let the task return a result that says more.
     """
 
-    def __init__(self, task: str, task_id: str, attempts: int, error: RecordedError) -> None:
+    def __init__(self, task: str, task_id: str, attempts: int, error: RecordedError, *, is_final: bool = False) -> None:
         super().__init__(f"task {task} failed in attempt {attempts}: {error.name}: {error.message}")
         self.task = task
         self.task_id = task_id
         self.attempts = attempts
         self.error = error
+        self.is_final = is_final
 
 
 class TaskInterrupted(TaskFailed):
@@ -31,9 +34,10 @@ class OutcomeUnknown(TaskFailed):
 _BY_NAME: Mapping[str, type[TaskFailed]] = {kind.__name__: kind for kind in (TaskInterrupted, OutcomeUnknown)}
 
 
-def task_failure(task: str, task_id: str, attempts: int, error: RecordedError) -> TaskFailed:
+def task_failure(task: str, failed: log_records.TaskFailed) -> TaskFailed:
     """The exception for a recorded failure of a task."""
-    return _BY_NAME.get(error.name, TaskFailed)(task, task_id, attempts, error)
+    kind = _BY_NAME.get(failed.error.name, TaskFailed)
+    return kind(task, failed.task_id, failed.attempt, failed.error, is_final=failed.is_final)
 
 
 class RunFailed(WorkflowError):

@@ -10,7 +10,7 @@ NAMES_ARE = "1 to 128 letters, digits, and . _ : -"
 
 def is_name(name: object) -> bool:
     """Whether this may name a workflow, version, task or pool."""
-    return isinstance(name, str) and re.fullmatch(NAME_PATTERN, name) is not None and not name.endswith("\n")
+    return isinstance(name, str) and re.fullmatch(NAME_PATTERN, name) is not None
 
 
 def check_name(name: object, *, what: str) -> None:

@@ -57,8 +57,9 @@ class Handle(Generic[O_co]):
         server is. Raises NotFound, ServerUnreachable, SettingsError (a timeout that is no length of time).
         """
         seconds = None if timeout is None else duration_ms(timeout, name="timeout") / 1_000
+        deadline = asyncio.timeout(seconds)
         try:
-            async with asyncio.timeout(seconds) as deadline:
+            async with deadline:
                 return await self._wait_for_end(deadline.when())
         except TimeoutError:
             if not deadline.expired():

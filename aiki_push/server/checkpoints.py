@@ -9,6 +9,7 @@ from aiki_push.domain.checkpoints import (
     CompleteRun,
     FailRun,
     ParkRun,
+    RetryRun,
     RunEnd,
     StallRun,
     append,
@@ -32,6 +33,7 @@ from aiki_push.ports.api.claims import (
     InboxMoved,
     Overtaken,
     Park,
+    Retry,
     SegmentEnd,
     Stall,
 )
@@ -160,6 +162,8 @@ def _run_end(values: StoredValues, end: SegmentEnd) -> RunEnd:
             return CompleteRun(output=values.store(output.value, field="output"))
         case Fail(cause=cause, error=error):
             return FailRun(cause=cause, error=error)
+        case Retry(cause=cause, error=error, next_attempt_at=next_attempt_at):
+            return RetryRun(cause=cause, error=error, next_attempt_at=next_attempt_at)
         case Park(waits=waits):
             return ParkRun(waits=waits)
         case Stall(reason=reason, explanation=explanation):

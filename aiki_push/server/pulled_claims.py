@@ -53,12 +53,13 @@ def _claimed(context: ServerContext, namespace: str, request: ClaimRuns, waiting
     """Claims from the first on; after one that someone else was faster with, from anywhere, so that claimers part ways."""
     bytes_left, claims_left, place = MAX_LOG_ANSWER_BYTES, request.limit, 0
     while waiting and claims_left and bytes_left > 0:
-        claimed = _take(context, namespace, request, waiting.pop(place % len(waiting)), bytes_left)
+        place %= len(waiting)
+        claimed = _take(context, namespace, request, waiting.pop(place), bytes_left)
         if claimed is None:
             place = int(context.entropy.fraction() * len(waiting))
             continue
         claims_left -= 1
-        bytes_left -= len(_CLAIMED.dump_json(claimed))
+        bytes_left -= len(_CLAIMED.dump_json(claimed)) if claimed.log_is_complete else bytes_left
         yield claimed
 
 

@@ -2,7 +2,7 @@
 
 from aiki_push.domain.log_records import LogSlot, Transition
 from aiki_push.domain.run import Run
-from aiki_push.domain.run_states import Cancelled, Completed, Failed, Stalled
+from aiki_push.domain.run_states import AwaitingRetry, Cancelled, Completed, Failed, Stalled
 from aiki_push.ports.api.runs import ClaimView, RunSummary, RunView
 from aiki_push.server.context import ServerContext
 from aiki_push.server.stored_values import StoredValues
@@ -41,7 +41,7 @@ def view_of(context: ServerContext, run: Run) -> RunView:
 
 def _told(context: ServerContext, run: Run) -> Transition | None:
     """The record of the transition into a state that has something to tell: an output, an error, an explanation."""
-    if not isinstance(run.state, Completed | Failed | Cancelled | Stalled):
+    if not isinstance(run.state, Completed | Failed | AwaitingRetry | Cancelled | Stalled):
         return None
     last: LogSlot | None = None if run.tail.records else context.store.last_slot(run.namespace, run.id)
     records = run.tail.records or (last.records if last else ())

@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,134 +17,10 @@ from aiki_push.ports.api.runs import GetHistory
 from aiki_push.testing.clocks import FakeClock
 from aiki_push.testing.entropy import SequentialEntropy
 from tests.integration.api_doors import DOORS, Door, DoorTransport
+from tests.integration.bad_requests import BAD_INPUT, GOOD_START, RUN_PATH, post
 from tests.unit.adapters.transport.sample_service import RUN_ID, SAMPLES, SampleService, raising
 
 MAX_BODY_BYTES = 10_000
-
-CHECKPOINTS = f"/v1/runs/{RUN_ID}/checkpoints"
-RUN_PATH = f"/v1/runs/{RUN_ID}"
-GOOD_START = {"workflow": "order", "version": "1"}
-GOOD_CHECKPOINT = {"token": "t", "checkpoint_id": "k", "position": 0, "records": []}
-IS_UNKNOWN = "is unknown"
-NAME = "String should match pattern '^[A-Za-z0-9._:-]{1,128}$'"
-NUMBER = "Input should be a valid integer"
-
-
-def post(path: str, body: object) -> HttpRequest:
-    return HttpRequest("POST", path, body=body if isinstance(body, bytes) else json.dumps(body).encode())
-
-
-BAD_INPUT: Mapping[str, tuple[HttpRequest, dict[str, str]]] = {
-    "unknown field": (post("/v1/runs", {**GOOD_START, "inputs": 1}), {"inputs": IS_UNKNOWN}),
-    "unknown nested field": (post("/v1/runs", {**GOOD_START, "options": {"pooll": "a"}}), {"options.pooll": IS_UNKNOWN}),
-    "unknown parameter": (HttpRequest("GET", RUN_PATH, "verbose=1"), {"verbose": IS_UNKNOWN}),
-    "parameter beside a body": (replace(post("/v1/runs", GOOD_START), query="run_id=1"), {"run_id": IS_UNKNOWN}),
-    "missing fields": (post("/v1/runs", {}), {"workflow": "is required", "version": "is required"}),
-    "no body": (HttpRequest("POST", "/v1/runs"), {"workflow": "is required", "version": "is required"}),
-    "text for a number": (post(CHECKPOINTS, {**GOOD_CHECKPOINT, "position": "0"}), {"position": NUMBER}),
-    "bool for a number": (post(CHECKPOINTS, {**GOOD_CHECKPOINT, "position": True}), {"position": NUMBER}),
-    "float for a number": (post(CHECKPOINTS, {**GOOD_CHECKPOINT, "position": 1.0}), {"position": NUMBER}),
-    "number for a text": (post("/v1/runs", {**GOOD_START, "workflow": 7}), {"workflow": "Input should be a valid string"}),
-    "null for a text": (post("/v1/runs", {**GOOD_START, "workflow": None}), {"workflow": "Input should be a valid string"}),
-    "object for a list": (post(CHECKPOINTS, {**GOOD_CHECKPOINT, "records": {}}), {"records": "Input should be a valid array"}),
-    "text for a number deep inside": (
-        post(CHECKPOINTS, {**GOOD_CHECKPOINT, "records": [{"type": "task_cancelled", "at": "1", "task_id": "a"}]}),
-        {"records[0].at": NUMBER},
-    ),
-    "several at once": (
-        post("/v1/runs", {"workflow": "a#b", "version": "", "run_id": "x", "options": {"priority": 10}}),
-        {
-            "run_id": "String should match pattern '^[0-7][0-9A-HJKMNP-TV-Z]{25}$'",
-            "workflow": NAME,
-            "version": NAME,
-            "options.priority": "Input should be less than or equal to 9",
-        },
-    ),
-    "separator in a name": (HttpRequest("GET", "/v1/endpoints/a%23b"), {"endpoint_id": NAME}),
-    "slash in a name": (HttpRequest("GET", "/v1/endpoints/a%2Fb"), {"endpoint_id": NAME}),
-    "line end in a name": (post("/v1/runs", {**GOOD_START, "workflow": "order\n"}), {"workflow": NAME}),
-    "id that is none": (
-        HttpRequest("GET", "/v1/runs/none"),
-        {"run_id": "String should match pattern '^[0-7][0-9A-HJKMNP-TV-Z]{25}$'"},
-    ),
-    "field of the path in the body": (
-        post(CHECKPOINTS, {**GOOD_CHECKPOINT, "run_id": RUN_ID}),
-        {"run_id": "belongs in the path alone"},
-    ),
-    "fault of every kind at once": (
-        replace(post("/v1/endpoints/a", {"endpoint_id": "a", "url": "https://a", "colour": 1}), method="PUT", query="pools=eu"),
-        {
-            "pools": IS_UNKNOWN,
-            "endpoint_id": "belongs in the path alone",
-            "workflows": "is required",
-            "colour": IS_UNKNOWN,
-        },
-    ),
-    "field of the path in the query": (HttpRequest("GET", RUN_PATH, f"run_id={RUN_ID}"), {"run_id": "belongs in the path alone"}),
-    "parameter given twice": (
-        HttpRequest("GET", f"{RUN_PATH}/wait", "timeout_ms=1&timeout_ms=1"),
-        {"timeout_ms": "is given more than once"},
-    ),
-    "parameter given twice, in different spellings": (
-        HttpRequest("GET", f"{RUN_PATH}/wait", "timeout_ms=1&timeout%5Fms=1"),
-        {"timeout_ms": "is given more than once"},
-    ),
-    "parameter that is no number": (
-        HttpRequest("GET", f"{RUN_PATH}/wait", "timeout_ms=soon"),
-        {"timeout_ms": "Input should be a valid integer, unable to parse string as an integer"},
-    ),
-    "parameter without a value": (
-        HttpRequest("GET", f"{RUN_PATH}/history", "cursor"),
-        {"cursor": "String should have at least 1 character"},
-    ),
-    "parameter out of range": (
-        HttpRequest("GET", f"{RUN_PATH}/wait", "timeout_ms=60001"),
-        {"timeout_ms": "Input should be less than or equal to 60000"},
-    ),
-    "parameter that is not UTF-8": (
-        HttpRequest("GET", f"{RUN_PATH}/history", "cursor=%FF"),
-        {"query": "is not percent-encoded UTF-8 of at most 100 parameters"},
-    ),
-    "too many parameters": (
-        HttpRequest("GET", RUN_PATH, "&".join(f"a{index}=" for index in range(101))),
-        {"query": "is not percent-encoded UTF-8 of at most 100 parameters"},
-    ),
-    "path that is not UTF-8": (HttpRequest("GET", "/v1/runs/%FF%FE"), {"path": "is not percent-encoded UTF-8"}),
-    "body where none belongs": (
-        HttpRequest("DELETE", "/v1/endpoints/a", body=b"{}"),
-        {"body": "is not taken here: use query parameters"},
-    ),
-    "no JSON": (post("/v1/runs", b"workflow=order"), {"body": "body is not JSON: Expecting value: line 1 column 1 (char 0)"}),
-    "half a body": (
-        post("/v1/runs", b'{"workflow": "order"'),
-        {"body": "body is not JSON: Expecting ',' delimiter: line 1 column 21 (char 20)"},
-    ),
-    "no object": (post("/v1/runs", [GOOD_START]), {"body": "should be a JSON object"}),
-    "NaN": (
-        post("/v1/runs", b'{"workflow": "order", "version": "1", "input": NaN}'),
-        {"body": "body is not JSON: it has no number NaN"},
-    ),
-    "infinity": (
-        post("/v1/runs", b'{"workflow": "order", "version": "1", "input": {"price": 1e999}}'),
-        {"body": "body.input.price is inf"},
-    ),
-    "number that a double cannot hold": (
-        post("/v1/runs", {**GOOD_START, "input": [2**53 + 1]}),
-        {"body": "body.input[0] is an integer beyond ±2^53: use str"},
-    ),
-    "half a surrogate pair": (
-        post("/v1/runs", {**GOOD_START, "input": "\ud83d"}),
-        {"body": "body.input holds half of a surrogate pair, which is not Unicode text"},
-    ),
-    "bottomless body": (
-        post("/v1/runs", b'{"workflow": "order", "version": "1", "input": ' + b"[" * 4_000 + b"]" * 4_000 + b"}"),
-        {"body": "body is inside more than 100 lists and dicts, or in itself"},
-    ),
-    "wrong version": (
-        HttpRequest("GET", "/health", headers={"aiki-version": "latest"}),
-        {"Aiki-Version": "should be major.minor, like 1.4"},
-    ),
-}
 
 
 def problem(status: int, code: str, title: str, detail: str, **members: Json) -> dict[str, Json]:

@@ -82,6 +82,18 @@ async def test_a_line_says_which_run_it_belongs_to_and_where_it_was_written(capl
     assert facts_of(of_a_task) == {"aiki.run_id": handle.id, "aiki.task": "step", "aiki.attempt": 1, "number": 0}
 
 
+async def test_a_line_before_a_timer_is_not_repeated_after_it(caplog: pytest.LogCaptureFixture) -> None:
+    @workflow("sleeping").v("1.0.0")
+    async def sleeping(run: Run) -> None:
+        run.logger.warning("falls asleep")
+        await asyncio.sleep(60)
+        run.logger.warning("wakes up")
+
+    stage = Replaying(sleeping)
+    assert await stage.execute((await sleeping.start(stage.client)).id) == ["parked", "completed"]
+    assert [record.getMessage() for record in caplog.records] == ["falls asleep", "wakes up"]
+
+
 async def test_nothing_is_logged_while_a_workflow_is_closed(caplog: pytest.LogCaptureFixture) -> None:
     @workflow("closing").v("1.0.0")
     async def closing(run: Run) -> None:

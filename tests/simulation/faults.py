@@ -11,8 +11,8 @@ USUAL_DELAY_US = 20_000
 LONG_DELAY_US = 200 * SECOND_US
 """Beyond every timeout and the life of two claims."""
 
-PAUSES_US = (5 * SECOND_US, 130 * SECOND_US, 300 * SECOND_US)
-"""A pause is at most one of these: short, about as long as a claim lives, or much longer."""
+PAUSES_S = ((0, 5), (85, 125), (125, 300))
+"""A pause is short, or about as long as a claim lives, or longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,8 @@ class Misfortune:
 
     def pause_us(self) -> int:
         """For how long a process stands still, or is cut off."""
-        return self.random.randrange(self.random.choice(PAUSES_US))
+        least_s, most_s = self.random.choice(PAUSES_S)
+        return self.random.randrange(least_s * SECOND_US, most_s * SECOND_US)
 
     def _delay_us(self, probability: float) -> int:
         return self.random.randrange(LONG_DELAY_US if self.strikes(probability) else USUAL_DELAY_US)

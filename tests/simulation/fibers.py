@@ -1,6 +1,6 @@
 """Synchronous code as an actor: it runs from one pause to the next, only while it has its turn."""
 
-import threading
+import _thread
 from collections.abc import Callable
 
 from tests.simulation.schedule import Schedule
@@ -26,10 +26,10 @@ class Fiber:
         self._on_end = on_end
         self._fibers = fibers
         self._outcome: object = Crashed()
-        self._mine, self._theirs = threading.Lock(), threading.Lock()
+        self._mine, self._theirs = _thread.allocate_lock(), _thread.allocate_lock()
         self._mine.acquire()
         self._theirs.acquire()
-        self._thread: threading.Thread | None = None
+        self._has_begun = False
         self.is_crashing = False
         self.has_ended = False
 
@@ -37,15 +37,14 @@ class Fiber:
         """Run to the next pause or the end."""
         where = self.stands_at
         self._fibers.current = self
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
-            self._thread.start()
-        else:
+        if self._has_begun:
             self._mine.release()
+        else:
+            self._has_begun = True
+            _thread.start_new_thread(self._run, ())
         self._theirs.acquire()
         self._fibers.current = None
         if self.has_ended:
-            self._thread.join()
             self._fibers.ended(self)
             self._on_end(self._outcome)
         return f"{self.name} {where}" + (" and ends" if self.has_ended else "")

@@ -79,6 +79,8 @@ def _faults_of_header(run: Run) -> Iterator[str]:
     status = run.state.status
     if run.due_at is None and status not in TERMINAL | {"stalled", "paused"}:
         yield f"the run is {status} and never due: nothing will ever wake it"
+    if run.due_at is not None and status in TERMINAL:
+        yield f"the run is {status} and due again: it would be looked at for ever"
     if (run.claim is not None) != (status == "running"):
         yield f"the run is {status} with claim {run.claim}"
     if status == "queued" and run.ready_at is None:

@@ -133,7 +133,7 @@ class Simulation:
         """Do what an operator would: requeue what executors that died again and again could not even begin."""
         for run_id, stored in tuple(self.audit.stored.items()):
             if stored.run.state == Stalled(reason="crash_loop"):
-                self.servers.server.call(NAMESPACE, RequeueRun(run_id=stored.run.id, operation_id=f"requeue {run_id}"))
+                self.servers.server.call(NAMESPACE, RequeueRun(run_id=stored.run.id, operation_id=f"requeue-{stored.run.revision}"))
             elif isinstance(stored.run.state, Stalled):
                 raise Violation(f"run {run_id} is stalled: {stored.transitions[-1]}")
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Match
 from starlette.types import Receive, Scope, Send
 
 from aiki_push.adapters.transport.http_messages import HttpRequest, HttpResponse
@@ -31,17 +31,20 @@ def asgi_api(wire: Wire) -> Starlette:
         yield
         threads.shutdown(wait=False, cancel_futures=True)
 
-    return Starlette(routes=[Route("/{path:path}", _Door(wire, threads))], lifespan=lifespan)
+    return Starlette(routes=[_Door(wire, threads)], lifespan=lifespan)
 
 
-class _Door:
-    """An ASGI app rather than a function: Starlette would answer methods it was not told of by itself."""
+class _Door(BaseRoute):
+    """A route of every HTTP request. Starlette's own would answer by themselves: other methods, and paths with a line break."""
 
     def __init__(self, wire: Wire, threads: ThreadPoolExecutor) -> None:
         self._wire = wire
         self._threads = threads
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        return (Match.FULL if scope["type"] == "http" else Match.NONE), {}
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             answer = await self._answer(Request(scope, receive))
         except ClientDisconnect:

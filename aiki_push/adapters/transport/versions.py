@@ -9,6 +9,7 @@ API_VERSION = (0, 1)
 """Major and minor of the package that this file came with."""
 
 VERSION_HEADER = "Aiki-Version"
+VERSION_PATTERN = r"([0-9]{1,4})\.([0-9]{1,4})"
 
 
 def version_text(version: tuple[int, int]) -> str:
@@ -27,7 +28,7 @@ def is_from_newer_client(sent: str | None, own: tuple[int, int] = API_VERSION) -
     """
     if sent is None:
         return False
-    match = re.fullmatch(r"([0-9]{1,4})\.([0-9]{1,4})", sent)
+    match = re.fullmatch(VERSION_PATTERN, sent)
     if match is None:
         raise invalid_request([Fault(VERSION_HEADER, "should be major.minor, like 1.4")])
     version = int(match[1]), int(match[2])

@@ -188,6 +188,15 @@ class Fail(Frozen):
     error: RecordedError
 
 
+class Retry(Frozen):
+    """The workflow raised; its next attempt begins at `next_attempt_at`."""
+
+    to: Literal["awaiting_retry"] = "awaiting_retry"
+    cause: Cause
+    error: RecordedError
+    next_attempt_at: TimestampMs
+
+
 class Park(Frozen):
     """Every branch waits. `seen_seq` is the highest message seen; a newer one refuses the park, and the answer brings it."""
 
@@ -213,7 +222,7 @@ class HandBack(Frozen):
     to: Literal["queued"] = "queued"
 
 
-SegmentEnd: TypeAlias = Complete | Fail | Park | Stall
+SegmentEnd: TypeAlias = Complete | Fail | Retry | Park | Stall
 
 
 class Appended(Answer):

@@ -43,9 +43,9 @@ class LiveTask:
         """The record that its handler returned."""
         return TaskCompleted(at=at, task_id=self.task_id, attempt=self.attempt, output=Inline(value=output))
 
-    def failed(self, at: TimestampMs, error: RecordedError) -> TaskFailed:
-        """The record that it is not tried again."""
-        return TaskFailed(at=at, task_id=self.task_id, attempt=self.attempt, error=error)
+    def failed(self, at: TimestampMs, error: RecordedError, *, is_final: bool = False) -> TaskFailed:
+        """The record that it is not tried again; `is_final` ends the workflow's retries too."""
+        return TaskFailed(at=at, task_id=self.task_id, attempt=self.attempt, error=error, is_final=is_final)
 
     def raised(self, at: TimestampMs, error: BaseException, jitter: float) -> TaskFailed | TaskBackingOff:
         """The record that its handler raised: what the retry strategy makes of it."""
@@ -53,7 +53,7 @@ class LiveTask:
         is_final = isinstance(error, NotSerializable | PayloadTooLarge) or not is_retryable(self.call.retry, error)
         delay_ms = None if is_final else retry_delay_ms(self.call.retry, self.attempt, jitter)
         if delay_ms is None:
-            return self.failed(at, recorded)
+            return self.failed(at, recorded, is_final=is_final)
         return TaskBackingOff(
             at=at, task_id=self.task_id, attempt=self.attempt, error=recorded, next_attempt_at=TimestampMs(at + delay_ms)
         )

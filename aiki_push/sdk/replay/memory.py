@@ -40,6 +40,7 @@ class RecordedTask:
     """One call of a task, as far as it got.
 
     `outcome` is its end, `outcome_index` where in the log that stands. `is_open`: an execution began and its outcome is not recorded.
+    `is_required`: the present workflow attempt made this call, so its code must make it again.
     `interruptions` counts executions that were cut off by a crash or the end of an invocation; they use no attempt.
     """
 
@@ -47,11 +48,18 @@ class RecordedTask:
     name: str
     attempt: int
     is_open: bool = True
+    is_required: bool = True
     is_cancelled: bool = False
     interruptions: int = 0
     backing_off: TaskBackingOff | None = None
     outcome: TaskCompleted | TaskFailed | None = None
     outcome_index: int = -1
+
+    def restart(self) -> None:
+        """Forget how far it got: under its old id it begins again with attempt 1."""
+        self.attempt, self.interruptions, self.is_open, self.is_cancelled = 1, 0, False, False
+        self.backing_off = self.outcome = None
+        self.outcome_index = -1
 
 
 @dataclass(slots=True)
@@ -108,6 +116,7 @@ class Memory:
             task = self.tasks[key] = RecordedTask(record.task_id, record.name, record.attempt)
             self._by_id[record.task_id] = task
         task.attempt, task.is_open, task.is_cancelled, task.backing_off = record.attempt, True, False, None
+        task.is_required = True
 
     def _execution_ended(self, task: RecordedTask, record: TaskCompleted | TaskFailed | TaskBackingOff | TaskCancelled) -> None:
         task.is_open = False
@@ -135,5 +144,16 @@ class Memory:
                 for task in self.tasks.values():
                     if task.is_open:
                         task.interruptions += 1
+            case Queued(reason="retry"):
+                self._begin_attempt()
             case _:
                 pass
+
+    def _begin_attempt(self) -> None:
+        """The workflow starts anew: what completed is given if it is asked for, what failed or was cut off may run again."""
+        self.timers.clear()
+        self.started_at = TimestampMs(0)
+        for task in self.tasks.values():
+            task.is_required = False
+            if not isinstance(task.outcome, TaskCompleted):
+                task.restart()

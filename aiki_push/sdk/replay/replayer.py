@@ -48,6 +48,11 @@ class Replayer:
         return self.loop.start(workflow)
 
     @property
+    def missing(self) -> list[RecordedTask]:
+        """The calls that the code must make as it did before, and has not made yet."""
+        return [task for task in self.unasked.values() if task.is_required]
+
+    @property
     def is_dropping(self) -> bool:
         """Whether the workflow's branches are being closed."""
         return self.loop.dropping
@@ -117,7 +122,7 @@ class Replayer:
         if isinstance(outcome, TaskCompleted):
             live.future.set_result(self._value_of(outcome.output))
         else:
-            live.future.set_exception(task_failure(live.call.name, live.task_id, outcome.attempt, outcome.error))
+            live.future.set_exception(task_failure(live.call.name, outcome))
 
     def _fire(self, timer: DurableTimer, at: TimestampMs) -> None:
         self.loop.set_time_ms(at)

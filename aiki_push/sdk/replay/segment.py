@@ -17,8 +17,9 @@ from aiki_push.domain.waits import Wait
 from aiki_push.ports.api.claims import InboxMoved, Park, SegmentEnd, Stall
 from aiki_push.ports.clock import Clock
 from aiki_push.ports.entropy import Entropy
+from aiki_push.sdk.failures import OutcomeUnknown
 from aiki_push.sdk.replay.divergence import explain
-from aiki_push.sdk.replay.ending import failure, result_of
+from aiki_push.sdk.replay.ending import Attempt, failure, result_of
 from aiki_push.sdk.replay.handlers import Ended, Handlers
 from aiki_push.sdk.replay.journal import Journal, LostRun
 from aiki_push.sdk.replay.live_task import LiveTask, interruption_of
@@ -50,7 +51,8 @@ class SegmentConfig:
 class Segment:
     """Drives one execution.
 
-    `now` is the server's time, `encode` turns what the workflow returned into JSON, `seen_seq` is the last message of the inbox seen.
+    `now` is the server's time, `encode` turns what the workflow returned into JSON, `attempt` says what comes after a failure,
+    `seen_seq` is the last message of the inbox seen.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class Segment:
         entropy: Entropy,
         config: SegmentConfig,
         encode: Callable[[object], Json],
+        attempt: Attempt,
         seen_seq: int,
     ) -> None:
         self._run_id = run_id
@@ -72,7 +75,9 @@ class Segment:
         self._now = now
         self._clock = clock
         self._config = config
+        self._entropy = entropy
         self._encode = encode
+        self._attempt = attempt
         self._news = asyncio.Event()
         self._handlers = Handlers(run_id, now, entropy.fraction, on_outcome=self._keep_outcome, on_stop=self._news.set)
         self._ended: deque[tuple[LiveTask, Ended]] = deque()
@@ -127,10 +132,13 @@ class Segment:
             return failure(replayer.loop.violation)
         if main.done():
             await self._handlers.end(grace_ms=self._config.grace_period_ms)
-            return result_of(main, self._encode, replayer.given)
-        if replayer.new and replayer.unasked:
-            return Stall(reason="diverged", explanation=explain(replayer.new, replayer.unasked.values()))
+            return result_of(main, self._encode, replayer.given, self._next_attempt_at)
+        if replayer.new and (missing := replayer.missing):
+            return Stall(reason="diverged", explanation=explain(replayer.new, missing))
         return None
+
+    def _next_attempt_at(self, error: BaseException) -> TimestampMs | None:
+        return self._attempt.next_at(error, self._now(), self._entropy.fraction())
 
     # ---- the workflow's turn
 
@@ -218,7 +226,9 @@ class Segment:
             return True
         error = interruption_of(live, self._config.max_interruptions)
         if error is not None:
-            self._ended.append((live, live.failed(now, error)))
+            # What must not be repeated blindly is not repeated by a retry of the workflow either.
+            is_final = error.name == OutcomeUnknown.__name__
+            self._ended.append((live, live.failed(now, error, is_final=is_final)))
         return error is not None
 
     async def _begin(self, effects: list[tuple[LiveTask, TaskStarted]]) -> None:

@@ -22,6 +22,7 @@ from aiki_push.apps.settings import Daemons, RecoverOverdueOutboxEntries, Runtim
 from aiki_push.domain.errors import SettingsError
 from aiki_push.domain.values import RunId
 from aiki_push.ports.api.runs import StartRun
+from aiki_push.ports.store import Listing
 from aiki_push.ports.wakeups import Hint
 from aiki_push.server.seals import Seals
 from aiki_push.server.service import Server
@@ -116,6 +117,19 @@ def test_deadlines_are_spread_over_the_shards_of_the_settings(ports: Ports) -> N
         if build_context(RuntimeSettings(due_shards=shards), ports).store.due_runs(until=FAKE_NOW, limit=9)
     ]
     assert seen == [256]
+
+
+def test_lists_are_spread_over_the_shards_of_the_settings(ports: Ports) -> None:
+    start = StartRun(run_id=RUN_ID, workflow="order", version="1")
+    Server(build_context(RuntimeSettings(list_shards=32), ports)).call("default", start)
+
+    stores = {shards: build_context(RuntimeSettings(list_shards=shards), ports).store for shards in (1, 32)}
+    listed = {
+        shards: len(store.newest_runs(listing, before=None, limit=9))
+        for shards, store in stores.items()
+        for listing in (Listing("default"), Listing("default", workflow="order"))
+    }
+    assert listed == {1: 0, 32: 1}
 
 
 def test_the_api_works_within_the_namespace_of_the_settings(ports: Ports) -> None:

@@ -2,15 +2,27 @@ import zlib
 
 import pytest
 
-from aiki_push.adapters.storage.formats import Shards, header_item, message_item, read, read_header, read_slot, slot_item
+from aiki_push.adapters.storage.formats import (
+    Shards,
+    header_item,
+    message_item,
+    read,
+    read_header,
+    read_slot,
+    reference_item,
+    slot_item,
+)
+from aiki_push.adapters.storage.keys import group_of
 from aiki_push.adapters.storage.sizes import item_size
 from aiki_push.adapters.storage.table import Item
 from aiki_push.domain.errors import InternalError, UnsupportedVersion
 from aiki_push.domain.inbox import Message
 from aiki_push.domain.log_records import TaskCompleted, UnknownRecord
-from aiki_push.domain.run import Offer
+from aiki_push.domain.retry import fixed
+from aiki_push.domain.run import Claim, Offer, Run, RunOptions, RunReference
+from aiki_push.domain.run_states import Running, RunState
 from aiki_push.domain.values import TimestampMs
-from tests.unit.adapters.storage.test_record_fixtures import HEADER, ITEMS, NEW_RUN, SLOT
+from tests.unit.adapters.storage.test_record_fixtures import HEADER, ITEMS, NEW_RUN, SLOT, STATES, at
 
 ETAG = "e" * 16
 SLOT_ITEM = slot_item("default", HEADER.id, SLOT, ETAG)
@@ -43,6 +55,54 @@ def test_a_header_shows_its_status_revision_and_index_keys_beside_its_content() 
 def test_a_parked_run_is_in_the_due_index_only_and_one_that_waits_for_ever_in_none() -> None:
     assert {"due", "ready"} & header_item(HEADER, ETAG, Shards()).keys() == {"due"}
     assert {"due", "ready"} & header_item(HEADER.model_copy(update={"due_at": None}), ETAG, Shards()).keys() == set()
+
+
+PULLED = NEW_RUN.model_copy(
+    update={"state": Running(), "claim": Claim(claim_id="c", executor="e", claimed_at=at(), refreshed_at=at(), request_id="r-1")}
+)
+
+
+@pytest.mark.parametrize(
+    ("run", "ready"),
+    [
+        (NEW_RUN, "READY#default#orders#1.0.0#"),
+        (NEW_RUN.model_copy(update={"options": RunOptions(pool="gpu")}), "READY#default#orders#1.0.0#gpu"),
+        (PULLED, "CLAIMS#default#r-1"),
+        (PULLED.model_copy(update={"claim": HEADER.claim}), None),
+        (PULLED.model_copy(update={"claim": None}), None),
+        (PULLED.model_copy(update={"ready_at": None}), None),
+    ],
+    ids=["queued", "queued in a pool", "pulled", "pushed", "running without a claim", "pulled by an earlier release"],
+)
+def test_a_run_is_in_the_ready_index_in_its_queue_or_with_the_request_that_pulled_it(run: Run, ready: str | None) -> None:
+    item = header_item(run, ETAG, Shards())
+    assert (item.get("ready"), item.get("ready_at")) == (ready, HEADER_ITEM["ready_at"] if ready else None)
+
+
+@pytest.mark.parametrize("state", STATES.values(), ids=STATES)
+def test_every_run_is_in_both_lists_and_in_one_place_of_them(state: RunState) -> None:
+    run = HEADER.model_copy(update={"state": state})
+    item = header_item(run, ETAG, Shards(due=2, listing=8))
+    shard = str(item["by_workflow"]).rsplit("#", 1)[1]
+    assert (item["by_workflow"], item["created"]) == (f"default#orders#{shard}", HEADER_ITEM["created"])
+    assert item["by_state"] == f"default#{group_of(state.status)}#{shard}"
+    assert item["due"] in ("DUE#0", "DUE#1")
+
+
+def test_a_reference_reads_as_it_was_written_and_is_the_condition_of_the_next_write() -> None:
+    reference = ITEMS["reference"]
+    assert isinstance(reference, RunReference)
+    item = reference_item(reference, ETAG)
+    assert item.keys() == {"PK", "SK", "v", "etag", "d"}
+    assert read(item) == reference.model_copy(update={"etag": ETAG})
+    assert "etag" not in unpacked(item)
+
+
+def test_a_strategy_that_a_newer_release_knows_more_about_is_read() -> None:
+    run = HEADER.model_copy(update={"options": RunOptions(retry=fixed(max_attempts=3, delay_ms=5))})
+    item = header_item(run, ETAG, Shards())
+    text = unpacked(item).replace('"delay_ms":5', '"delay_ms":5,"jitter":{"of":1}')
+    assert read_header({**item, "d": text}).options == run.options
 
 
 def test_a_slot_is_its_key_an_etag_and_readable_json() -> None:

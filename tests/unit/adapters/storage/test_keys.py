@@ -1,11 +1,13 @@
+from hashlib import sha256
 from itertools import product
 
 import pytest
 
 from aiki_push.adapters.storage import keys
 from aiki_push.adapters.storage.table import Key
+from aiki_push.domain.run_states import STATUSES
 from aiki_push.domain.values import RunId, TimestampMs
-from aiki_push.ports.store import DueRun, Queue
+from aiki_push.ports.store import DueRun, ListedRun, ListPlace, Queue
 
 RUN = RunId("01JGFJJZ00000000000000000A")
 NOW = TimestampMs(1_767_225_600_000)
@@ -18,6 +20,15 @@ def test_legal_names_are_kept_as_they_are() -> None:
     assert keys.message("shop-1", RUN, 12) == Key(f"RUN#shop-1#{RUN}", "I#00000012")
     assert keys.payload("shop-1", RUN, "ab12") == Key(f"RUN#shop-1#{RUN}", "P#ab12")
     assert keys.endpoint("shop-1", "a.b:c_d-e") == Key("ENDPOINTS#shop-1", "a.b:c_d-e")
+    assert keys.list_partitions("shop-1", "orders", 2) == ("shop-1#orders#0", "shop-1#orders#1")
+    assert keys.created(ListPlace(NOW, RUN), "1.0.0") == f"001767225600000#{RUN}#1.0.0"
+    assert keys.claimed_entry("shop-1", "r-1", "any") == ("CLAIMS#shop-1#r-1", "any")
+
+
+def test_a_reference_is_hashed_and_so_has_a_short_key_whatever_it_says() -> None:
+    key = keys.reference("shop-1", "orders", "1.0.0", "order 7")
+    assert key == Key(f"REF#shop-1#orders#1.0.0#{sha256(b'order 7').hexdigest()}", "-")
+    assert len(key.pk) == len(keys.reference("shop-1", "orders", "1.0.0", "🧾" * 256).pk)
 
 
 def test_no_name_can_forge_a_separator() -> None:
@@ -26,6 +37,10 @@ def test_no_name_can_forge_a_separator() -> None:
     assert len({keys.endpoint(*pair) for pair in pairs}) == len(pairs)
     queues = [Queue(*parts) for parts in product(HOSTILE[:6], repeat=4)]
     assert len({keys.ready_entry(queue, RUN, NOW, 5)[0] for queue in queues}) == len(queues)
+    references = list(product(HOSTILE[:6], repeat=4))
+    assert len({keys.reference(*parts) for parts in references}) == len(references)
+    assert len({keys.list_partitions(one, other, 1) for one, other in pairs}) == len(pairs)
+    assert len({keys.claimed_entry(one, other, "same")[0] for one, other in pairs}) == len(pairs)
 
 
 @pytest.mark.parametrize(("namespace", "run_id"), list(product(HOSTILE, repeat=2)))
@@ -33,6 +48,40 @@ def test_index_entries_give_back_the_names_they_were_made_of(namespace: str, run
     entry = keys.due_entry(namespace, run_id, NOW, 1)[1]
     assert keys.due_run(entry) == DueRun(namespace, RunId(run_id), NOW)
     assert keys.ready_run(keys.ready_entry(Queue(namespace, "w", "v", "p"), run_id, NOW, 5)[1]) == run_id
+    place = ListPlace(NOW, RunId(run_id))
+    assert keys.listed_run(keys.created(place, namespace)) == ListedRun(place, namespace)
+
+
+@pytest.mark.parametrize("version", ["1", "~", "!"])
+def test_after_a_place_come_those_that_are_older_and_not_the_place_itself(version: str) -> None:
+    older, newer = RunId(RUN[:-1] + "9"), RunId(RUN[:-1] + "B")
+    query = keys.listed("by_state", "p", ListPlace(NOW, RUN), 10)
+    places = {
+        ListPlace(TimestampMs(NOW - 1), newer): True,
+        ListPlace(NOW, older): True,
+        ListPlace(NOW, RUN): False,
+        ListPlace(NOW, newer): False,
+        ListPlace(TimestampMs(NOW + 1), older): False,
+    }
+    assert {place: query.low <= keys.created(place, version) <= query.high for place in places} == places
+    first = keys.listed("by_state", "p", None, 10)
+    assert all(first.low <= keys.created(place, version) <= first.high for place in places)
+
+
+def test_each_group_of_states_holds_its_statuses() -> None:
+    groups = {group: [status for status in STATUSES if keys.group_of(status) == group] for group in keys.GROUPS}
+    assert {group: statuses for group, statuses in groups.items() if group != "active"} == {
+        "stalled": ["stalled"],
+        "completed": ["completed"],
+        "failed": ["failed"],
+        "cancelled": ["cancelled"],
+    }
+    assert sum(map(len, groups.values())) == len(STATUSES)
+
+
+@pytest.mark.parametrize(("due_at", "is_due"), [(NOW - 1, True), (NOW, True), (NOW + 1, False)])
+def test_an_entry_tells_whether_its_run_is_due(due_at: int, is_due: bool) -> None:
+    assert keys.is_due(keys.due_entry("shop", RUN, TimestampMs(due_at), 1)[1], NOW) is is_due
 
 
 def test_header_inbox_and_log_are_one_range_without_the_payloads() -> None:
@@ -50,6 +99,13 @@ def test_header_inbox_and_log_are_one_range_without_the_payloads() -> None:
     assert all(map(covers, within))
     assert sorted(within, key=lambda key: key.sk) == list(within)
     assert not covers(keys.payload("shop", RUN, "00"))
+
+
+def test_a_run_is_in_one_of_the_partitions_of_its_list_and_all_are_used() -> None:
+    partitions = keys.list_partitions("shop", "orders", 8)
+    found = [keys.list_partition("shop", "orders", f"01J{number:023d}", 8) for number in range(200)]
+    assert {*found} == {*partitions}
+    assert max(map(found.count, found)) < 50
 
 
 def test_shards_of_the_due_index_are_stable_and_all_used() -> None:

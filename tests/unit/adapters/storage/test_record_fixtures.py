@@ -35,7 +35,8 @@ from aiki_push.domain.log_records import (
     WaitEnded,
     WaitStarted,
 )
-from aiki_push.domain.run import Claim, LastWrite, Offer, Run, RunOptions
+from aiki_push.domain.retry import exponential
+from aiki_push.domain.run import Claim, LastWrite, Offer, Run, RunOptions, RunReference
 from aiki_push.domain.run_states import (
     STATUSES,
     AnyState,
@@ -185,6 +186,28 @@ NEW_RUN = Run(
 ITEMS: Mapping[str, Found] = {
     "header": NEW_RUN,
     "header_with_everything": HEADER,
+    "header_with_reference": NEW_RUN.model_copy(
+        update={
+            "etag": "AAAAAAAAAAAAAAAD",
+            "state": Scheduled(scheduled_at=at(60_000)),
+            "reference": "order 17 / é",
+            "options": RunOptions(retry=exponential(max_attempts=3, base_delay_ms=500, non_retryable=("Declined",))),
+            "ready_at": None,
+            "due_at": at(60_000),
+        }
+    ),
+    "header_of_a_pulled_run": NEW_RUN.model_copy(
+        update={
+            "etag": "AAAAAAAAAAAAAAAE",
+            "state": Running(),
+            "revision": 1,
+            "claim": Claim(claim_id="claim-2", executor="worker-1", claimed_at=at(1), refreshed_at=at(2), request_id="request-1"),
+            "due_at": at(90_000),
+        }
+    ),
+    "reference": RunReference(
+        etag="AAAAAAAAAAAAAAAF", namespace="default", workflow="orders", version="1.0.0", reference="order 17 / é", run_id=RUN
+    ),
     "slot": SLOT,
     "slot_compressed": SLOT.model_copy(update={"position": 4, "records": tuple(RECORDS.values())}),
     "slot_of_a_transition": LogSlot(position=0, records=(RECORDS["record_input"],), revision=0, at=at()),
