@@ -31,8 +31,9 @@ def collapsed(waits: Sequence[Wait]) -> tuple[Wait, ...]:
     """`waits` as a header keeps them: where they would take too much of it, one for each kind, with its earliest deadline."""
     if sum(len(wait.model_dump_json(exclude_none=True)) for wait in waits) <= MAX_WAITS_BYTES:
         return tuple(waits)
-    kinds = dict.fromkeys(wait.kind for wait in waits)
-    by_kind = {kind: tuple(wait for wait in waits if wait.kind == kind) for kind in kinds}
+    by_kind: dict[WaitKind, list[Wait]] = {}
+    for wait in waits:
+        by_kind.setdefault(wait.kind, []).append(wait)
     return tuple(
         Wait(kind=kind, key=ANY_KEY, ordinal=0, deadline_at=earliest_deadline(of_kind)) for kind, of_kind in by_kind.items()
     )
@@ -51,12 +52,11 @@ def parked_state(waits: Sequence[Wait]) -> ParkedState:
     deadline = earliest_deadline(waits)
     if deadline is None:
         return AwaitingEvent() if any(wait.kind == "event" for wait in waits) else AwaitingChildWorkflow()
-    match next(wait.kind for wait in waits if wait.deadline_at == deadline):
-        case "event":
-            return AwaitingEvent(timeout_at=deadline)
-        case "child":
-            return AwaitingChildWorkflow(timeout_at=deadline)
-        case "task_retry":
-            return AwaitingTaskRetry(next_attempt_at=deadline)
-        case "sleep" | "timer":
-            return Sleeping(wakeup_at=deadline)
+    kind = next(wait.kind for wait in waits if wait.deadline_at == deadline)
+    if kind == "event":
+        return AwaitingEvent(timeout_at=deadline)
+    if kind == "child":
+        return AwaitingChildWorkflow(timeout_at=deadline)
+    if kind == "task_retry":
+        return AwaitingTaskRetry(next_attempt_at=deadline)
+    return Sleeping(wakeup_at=deadline)
