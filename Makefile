@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PRECIOUS: .venv-%/.installed
-.PHONY: help setup demo dev test test-pythons check e2e bench clean
+.PHONY: help setup demo dev test test-pythons check e2e bench openapi clean
 
 BIN := .venv/bin
 SETUP := .venv/.installed
@@ -73,6 +73,10 @@ e2e: $(SETUP) ## Run the tests with real processes
 
 bench: $(SETUP) ## Run the benchmarks
 	@$(BIN)/python -m bench
+
+openapi: $(SETUP) ## Write docs/openapi.json anew
+	$(BIN)/aiki-push openapi > docs/openapi.json.new
+	mv docs/openapi.json.new docs/openapi.json
 
 clean: ## Remove what the other targets made
 	rm -rf .venv .venv-3.* .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -38,14 +38,17 @@ def populated_system() -> tuple[LocalSystem, Sequence[Scene]]:
     return system, [
         *({"run_id": run_id} for run_id in (queued, scheduled, busy, parked, completed, stalled)),
         {"run_id": queued, "revision": 0},
-        {"run_id": fresh, "token": releasable.token, "position": releasable.position},
+        {"run_id": queued, "workflow": "w", "version": "1"},
+        *({"run_id": run_id, "token": owner.token} for run_id, owner in ((fresh, releasable), (busy, owner))),
         {"run_id": busy, "token": owner.token, "position": owner.position},
+        {"run_id": busy, "token": owner.token, "position": owner.position, "records": []},
         {"run_id": large, "sha256": _sha256_of_input(system, large)},
-        {"workflow": "w", "version": "1", "reference": reference.id},
         {"workflow": "w", "version": "1", "input": None, "reference": {"id": reference.id}},
-        {"workflows": [{"name": "w", "version": "1"}, {"name": "large", "version": "1"}], "pools": [], "limit": 2},
-        {"endpoint_id": "e1", "url": "https://example.com/push", "workflows": [{"name": "w", "version": "1"}], "secret": None},
+        {"workflow": "w", "version": "1", "reference": reference.id, "limit": 1},
         {"limit": 1, "cursor": page.next_cursor},
+        {"workflows": [{"name": "w", "version": "1"}, {"name": "large", "version": "1"}], "limit": 2, "pools": []},
+        {"endpoint_id": endpoint.endpoint_id},
+        {"endpoint_id": "e1", "url": "https://example.com/push", "workflows": [{"name": "w", "version": "1"}], "secret": None},
     ]
 
 

@@ -9,8 +9,11 @@ from dataclasses import dataclass
 
 import pytest
 
+from aiki_push.adapters.storage import keys
+from aiki_push.adapters.storage.indexes import MAX_QUEUE_LOOKED_AT
 from aiki_push.adapters.storage.memory.table import MemoryTable
-from aiki_push.adapters.storage.table import Table
+from aiki_push.adapters.storage.table import Always, Put, Table
+from aiki_push.domain.changes import SaveRun
 from aiki_push.domain.run_states import Queued
 from aiki_push.domain.values import RunId, TimestampMs
 from aiki_push.ports.api.claims import ClaimRuns
@@ -196,3 +199,22 @@ def test_a_hint_offers_ten_runs_at_most_and_those_that_are_first(system: LocalSy
     assert [run.run_id for run in offered_by(system, last)] == ordered[10:20]
     assert [run.run_id for run in offered_by(system, last)] == ordered[20:]
     assert offered_by(system, last) == []
+
+
+def test_runs_that_cannot_be_read_hold_up_none_behind_them(system: LocalSystem, clock: FakeClock) -> None:
+    for run in started_now(system, clock, 12):
+        header = system.table.get(keys.header(NAMESPACE, run.run_id))
+        assert header is not None
+        system.table.write([Put({**header, "d": "no JSON"}, Always())], token="t")
+    clock.advance(1)
+    [healthy] = started_now(system, clock, 1)
+    assert [run.run_id for run in offered_by(system, healthy)] == [healthy.run_id]
+
+
+def test_a_run_behind_more_than_are_looked_past_is_offered_out_of_turn_rather_than_never(clock: FakeClock) -> None:
+    system = LocalSystem(clock=clock)
+    for run in started_now(system, clock, MAX_QUEUE_LOOKED_AT):
+        system.store.commit(SaveRun(system.run(run.run_id).model_copy(update={"due_at": clock.now() + 60_000})))
+    clock.advance(1)
+    *_, last = started_now(system, clock, 2)
+    assert [run.run_id for run in offered_by(system, last)] == [last.run_id]

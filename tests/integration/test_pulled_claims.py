@@ -118,6 +118,7 @@ def test_the_same_request_again_gets_the_same_answer_and_takes_nothing_more(syst
     asked = request(limit=3)
     first = system.server.call(NAMESPACE, asked)
     assert len(first.claims) == 3
+    assert len({system.run(one.run.id).claim for one in first.claims}) == 3
     assert system.server.call(NAMESPACE, asked) == first
     clock.advance(1_000)
     again = system.server.call(NAMESPACE, asked).claims

@@ -17,7 +17,7 @@ PAUSES_S = ((0, 5), (85, 125), (125, 300))
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """Probabilities. Those of messages, requests and table accesses are for each of them, the last three for each step.
+    """Probabilities. Those of messages, requests, accesses and executors are for each of them, the last three for each step.
 
     lose, double, delay: requests, answers, pushes and hints.
     lose_hints: hints alone.
@@ -26,6 +26,7 @@ class Faults:
     crash: the server process dies at an access to the table.
     stale: an index shows what it showed before.
     cut: before or after a request, its sender is cut off from everybody for a while.
+    mute: the refreshes of an executor never arrive, as they have a connection of their own.
     kill, freeze: an executor dies, or stands still for a while.
     rob: a run is recovered although its owner lives.
     """
@@ -39,6 +40,7 @@ class Faults:
     crash: float = 0
     stale: float = 0
     cut: float = 0
+    mute: float = 0
     kill: float = 0
     freeze: float = 0
     rob: float = 0
@@ -47,7 +49,7 @@ class Faults:
 CALM = Faults()
 
 _WORST = Faults(
-    lose=0.2, double=0.3, delay=0.1, lose_hints=1, refuse=0.2, stall=0.03, crash=0.03, stale=0.5, cut=0.05, kill=0.02, freeze=0.02, rob=0.02
+    lose=0.2, double=0.3, delay=0.1, lose_hints=1, refuse=0.2, stall=0.03, crash=0.03, stale=0.5, cut=0.05, mute=1, kill=0.02, freeze=0.02, rob=0.02
 )
 
 

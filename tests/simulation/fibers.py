@@ -96,4 +96,5 @@ class Fibers:
         """End every fiber where it stands."""
         for fiber in tuple(self._alive):
             fiber.is_crashing = True
-            fiber.act()
+            while not fiber.has_ended:
+                fiber.act()

@@ -114,4 +114,5 @@ class Fleet:
         registry = Registry(scenario.version for scenario in SCENARIOS.values() if self._random.random() >= ignorance)
         client = client_of(process, self._schedule, self._network)
         self._alive[process] = Executor(client, registry, config=self._config, name=process.name, keeper=TaskKeeper)
+        self._network.connect(process)
         self._schedule.add(process)

@@ -6,6 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 from aiki_push.domain.errors import InvalidToken, NotFound, RevisionConflict, ServerUnreachable
 from aiki_push.domain.values import TimestampMs
+from aiki_push.ports.api.claims import RefreshClaim
 from aiki_push.ports.api.operation import Operation
 from aiki_push.ports.publisher import Declined, Deferred, Failed, Outcome, Published, ReadyRun
 from aiki_push.ports.wakeups import Hint
@@ -41,10 +42,17 @@ class Network:
         self._schedule = schedule
         self._misfortune = misfortune
         self._cut_off_until_us: dict[Process, int] = {}
+        self._mute: set[Process] = set()
+
+    def connect(self, process: Process) -> None:
+        """Let `process` take part."""
+        if self._misfortune.strikes(self._misfortune.faults.mute):
+            self._mute.add(process)
 
     def heal(self) -> None:
-        """Nobody is cut off any more."""
+        """Everything reaches everybody."""
         self._cut_off_until_us.clear()
+        self._mute.clear()
 
     def _is_cut_off(self, process: Process) -> bool:
         return self._cut_off_until_us.get(process, 0) > self._schedule.now_us
@@ -57,8 +65,9 @@ class Network:
             self._carry(f"answer to {what}", lambda: self._hand_over(sender, reply, outcome))
 
         is_cut_now = self._misfortune.strikes(self._misfortune.faults.cut)
-        is_sent = not self._is_cut_off(sender) and not (is_cut_now and self._misfortune.strikes(0.5))
-        if is_sent:
+        is_unheard = isinstance(operation, RefreshClaim) and sender in self._mute
+        is_cut_before = is_cut_now and self._misfortune.strikes(0.5)
+        if not (is_unheard or is_cut_before or self._is_cut_off(sender)):
             self._carry(f"request {what}", lambda: self.servers.request(operation, answered))
         if is_cut_now:
             self._schedule.note(f"{sender.name} is cut off")

@@ -12,9 +12,11 @@ from aiki_push.ports.api.operation import Operation
 from tests.simulation.process import Process
 from tests.simulation.schedule import Schedule
 
-LONGEST_WORK_S = 3.0
+PACES_S = (0.1, 3.0, 40.0)
+"""How long handlers take at most, in one simulation."""
+
 OVERLONG_WORK_S = 120.0
-"""A handler that takes longer than a claim lives without being refreshed."""
+"""Longer than a claim lives without being refreshed."""
 
 LONGEST_RESULT = 2_500
 """Characters: above what a header's tail takes, so that some transitions need a slot of their own."""
@@ -71,6 +73,7 @@ class Executions:
     schedule: Schedule
     records: Records
     random: Random
+    pace_s: float
     begun: Counter[tuple[str, str, str, int]] = field(default_factory=Counter)
     results: dict[tuple[str, str, int], set[str]] = field(default_factory=dict)
     """What executions returned, by claim, task and attempt."""
@@ -86,7 +89,7 @@ class Executions:
             self.schedule.report(f"{what}, which it knows to have lost")
         if self.begun[key] > self.records.starts(*key):
             self.schedule.report(f"{what} for the {self.begun[key]}. time in attempt {info.attempt}; the log allows less")
-        return self.random.random() * (OVERLONG_WORK_S if self.random.random() < 0.03 else LONGEST_WORK_S)
+        return self.random.random() * (OVERLONG_WORK_S if self.random.random() < 0.03 else self.pace_s)
 
     def end(self, info: TaskInfo, what: str) -> str:
         """An execution ends. Its result, which is like no other's."""

@@ -16,7 +16,7 @@ from tests.simulation.network import Network, NetworkPublisher, NetworkWakeups
 from tests.simulation.process import Process
 from tests.simulation.rules import is_finished
 from tests.simulation.schedule import Schedule, Violation
-from tests.simulation.segments import Executions
+from tests.simulation.segments import PACES_S, Executions
 from tests.simulation.servers import NAMESPACE, Servers, StoreFactory
 from tests.simulation.workflows import SCENARIOS
 
@@ -66,7 +66,7 @@ class Simulation:
             limits=Limits(),
             store=store,
         )
-        self.audit.executions = self.fleet.executions = Executions(self.schedule, self.audit, random)
+        self.audit.executions = self.fleet.executions = Executions(self.schedule, self.audit, random, random.choice(PACES_S))
         self._starter = Process("client", self.schedule)
         self._starts = [
             self._starter.spawn(self._start(name, network))

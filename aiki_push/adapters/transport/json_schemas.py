@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from pydantic import TypeAdapter
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import core_schema
 
 from aiki_push.adapters.transport.routes import AnyOperation
@@ -33,9 +33,11 @@ class Schemas:
 
 def schemas_of(operations: Sequence[type[AnyOperation]]) -> Schemas:
     """The schemas of all that travels for `operations`."""
+    shapes: list[tuple[str, JsonSchemaMode, TypeAdapter[Any]]] = []
+    for each in operations:
+        shapes += [(each.operation, _REQUEST, TypeAdapter[Any](each)), (each.operation, _ANSWER, each.answer)]
     schemas, document = TypeAdapter.json_schemas(
-        [(each.operation, _REQUEST, TypeAdapter[Any](each)) for each in operations]
-        + [(each.operation, _ANSWER, each.answer) for each in operations],
+        shapes,
         ref_template=COMPONENT + "{model}",
         schema_generator=_ApiSchemas,
     )
@@ -56,6 +58,8 @@ class _ApiSchemas(GenerateJsonSchema):
         model.pop("title", None)
         if self.mode == _REQUEST:
             model["additionalProperties"] = False
+        else:
+            model.pop("additionalProperties", None)
         return model
 
     def field_is_required(
@@ -73,8 +77,8 @@ class _ApiSchemas(GenerateJsonSchema):
         return False
 
 
-def _is_tag(schema: core_schema.CoreSchema) -> bool:
+def _is_tag(schema: Mapping[str, Any]) -> bool:
     """Whether the field tells the members of a union apart: it must be sent, although it can have one value only."""
-    while schema["type"] == "default":
-        schema = schema["schema"]
-    return schema["type"] == "literal" and len(schema["expected"]) == 1
+    if schema["type"] == "default":
+        return _is_tag(schema["schema"])
+    return bool(schema["type"] == "literal" and len(schema["expected"]) == 1)

@@ -5,19 +5,26 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
-from aiki_push.adapters.transport.json_schemas import COMPONENT, JsonObject, schemas_of
+from aiki_push.adapters.transport.json_schemas import COMPONENT, JsonObject, Schemas, schemas_of
 from aiki_push.adapters.transport.problem_schemas import PROBLEM, errors_of, response_name, response_of, schema_of
 from aiki_push.adapters.transport.routes import AnyOperation, takes_body
 from aiki_push.adapters.transport.versions import API_VERSION, VERSION_HEADER, VERSION_PATTERN, version_text
+from aiki_push.adapters.transport.wire import MAX_BODY_BYTES
 from aiki_push.domain.errors import API_ERRORS
 from aiki_push.ports.api.catalogue import CATALOGUE
 
 _INFO = {
     "title": "aiki-push",
     "version": version_text(API_VERSION),
-    "description": "Durable workflows on AWS serverless. `x-aiki-role` names the role that may call an operation; the server checks "
-    "none yet. Times are milliseconds since 1970 in UTC, durations milliseconds. Every request is safe to repeat. A path that does "
-    "not exist is answered `not_found`, a method that a path does not take `method_not_allowed`, both as problem documents.",
+    "description": f"""\
+Durable workflows on AWS serverless. Times are milliseconds since 1970 in UTC, durations milliseconds.
+Whole numbers are written without a fraction (`1.0` is refused) and lie within ±2^53.
+Every request is safe to repeat. A body may have {MAX_BODY_BYTES} bytes; no `content-type` is needed.
+
+`x-aiki-role` names the role that may call an operation; the server checks none yet.
+
+Every error is a problem document. A path that does not exist is answered `not_found`, a method that a path does not take
+`method_not_allowed`.""",
     "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
 }
 
@@ -41,21 +48,7 @@ def openapi_document(catalogue: Sequence[type[AnyOperation]] = CATALOGUE) -> Jso
     groups = dict.fromkeys(group for operation in catalogue for group in errors_of(operation).values())
     paths: dict[str, JsonObject] = {}
     for operation in catalogue:
-        answer = schemas.answers[operation.operation]
-        paths.setdefault(operation.path, {})[operation.method.lower()] = {
-            "operationId": operation.operation,
-            "tags": [_tag(operation)["name"]],
-            **_summary_and_description(operation),
-            "x-aiki-role": operation.role,
-            **_inputs(operation, schemas.requests[operation.operation]),
-            "responses": {
-                "200": {"description": _summary_of(answer, schemas.components), "content": _json(answer)},
-                **{
-                    status: {"$ref": f"#/components/responses/{response_name(group)}"}
-                    for status, group in errors_of(operation).items()
-                },
-            },
-        }
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _described(operation, schemas)
     problems = {error.__name__: schema_of(error) for error in dict.fromkeys(error for group in groups for error in group)}
     document: JsonObject = {
         "openapi": "3.1.0",
@@ -69,6 +62,22 @@ def openapi_document(catalogue: Sequence[type[AnyOperation]] = CATALOGUE) -> Jso
         },
     }
     return {name: _worded(part) for name, part in document.items()}
+
+
+def _described(operation: type[AnyOperation], schemas: Schemas) -> JsonObject:
+    answer = schemas.answers[operation.operation]
+    problems = {status: f"#/components/responses/{response_name(group)}" for status, group in errors_of(operation).items()}
+    return {
+        "operationId": operation.operation,
+        "tags": [_tag(operation)["name"]],
+        **_summary_and_description(operation),
+        "x-aiki-role": operation.role,
+        **_inputs(operation, schemas.requests[operation.operation]),
+        "responses": {
+            "200": {"description": _summary_of(answer, schemas.components), "content": _json(answer)},
+            **{status: {"$ref": reference} for status, reference in problems.items()},
+        },
+    }
 
 
 def _tag(operation: type[AnyOperation]) -> JsonObject:
