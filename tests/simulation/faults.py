@@ -49,7 +49,19 @@ class Faults:
 CALM = Faults()
 
 _WORST = Faults(
-    lose=0.2, double=0.3, delay=0.1, lose_hints=1, refuse=0.2, stall=0.03, crash=0.03, stale=0.5, cut=0.05, mute=1, kill=0.02, freeze=0.02, rob=0.02
+    lose=0.2,
+    double=0.3,
+    delay=0.1,
+    lose_hints=1,
+    refuse=0.2,
+    stall=0.03,
+    crash=0.03,
+    stale=0.5,
+    cut=0.05,
+    mute=1,
+    kill=0.02,
+    freeze=0.02,
+    rob=0.02,
 )
 
 

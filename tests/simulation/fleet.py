@@ -49,9 +49,7 @@ def client_of(process: Process, schedule: Schedule, network: Network) -> Client:
 class Fleet:
     """A number of executors. One that dies is replaced after a while."""
 
-    def __init__(
-        self, size: int, schedule: Schedule, misfortune: Misfortune, network: Network, config: ExecutorConfig
-    ) -> None:
+    def __init__(self, size: int, schedule: Schedule, misfortune: Misfortune, network: Network, config: ExecutorConfig) -> None:
         self._schedule = schedule
         self._misfortune = misfortune
         self._network = network
@@ -110,8 +108,10 @@ class Fleet:
 
     def _start_one(self, ignorance: float = 0) -> None:
         """Start an executor; `ignorance` is the probability that it does not know a workflow."""
-        process = Process(f"executor {len(self._alive) + len(self._dead) + 1}", self._schedule)
-        registry = Registry(scenario.version for scenario in SCENARIOS.values() if self._random.random() >= ignorance)
+        name = f"executor {len(self._alive) + len(self._dead) + 1}"
+        process = Process(name, self._schedule)  # type: ignore[abstract]  # what nobody calls is left out
+        known = [scenario.version for scenario in SCENARIOS.values() if self._random.random() >= ignorance]
+        registry = Registry(known)
         client = client_of(process, self._schedule, self._network)
         self._alive[process] = Executor(client, registry, config=self._config, name=process.name, keeper=TaskKeeper)
         self._network.connect(process)

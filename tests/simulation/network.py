@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from aiki_push.domain.errors import InvalidToken, NotFound, RevisionConflict, ServerUnreachable
@@ -92,7 +93,8 @@ class Network:
         if not self._misfortune.strikes(self._misfortune.faults.lose):
             return Published()
         until = TimestampMs(FAKE_NOW + self._schedule.now_us // 1_000 + random.randrange(60_000))
-        return random.choice([Published(), Declined(), Failed(error="connection reset"), Deferred(until=until)])
+        outcomes: list[Outcome] = [Published(), Declined(), Failed(error="connection reset"), Deferred(until=until)]
+        return random.choice(outcomes)
 
     def _carry(self, what: str, deliver: Callable[[], None], least_us: int = 0) -> None:
         delays_us = self._misfortune.message_delays_us()
@@ -163,6 +165,4 @@ class NetworkPublisher:
 
     def publish(self, runs: Sequence[ReadyRun]) -> Sequence[Outcome]:
         """See Publisher."""
-        return [self._network.push(lambda run=run: self._deliver(run)) for run in runs]
-
-
+        return [self._network.push(partial(self._deliver, run)) for run in runs]

@@ -168,7 +168,7 @@ class Process(asyncio.AbstractEventLoop):
         *,
         name: str | None = None,
         context: Context | None = None,
-        eager_start: bool | None = None,
+        eager_start: bool | None = None,  # noqa: ARG002 - part of the interface from Python 3.14
     ) -> asyncio.Task[T]:
         """See asyncio."""
         return asyncio.Task(coro, loop=self, name=name, context=context)

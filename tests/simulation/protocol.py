@@ -78,10 +78,10 @@ class Bounds:
 class Protocol:
     """The states that can be reached. `give_up` is how an executor ends its segment after an append that got no answer."""
 
-    def __init__(self, states: StoredStates, bounds: Bounds, give_up: SegmentEnd | HandBack = HandBack()) -> None:
+    def __init__(self, states: StoredStates, bounds: Bounds, give_up: SegmentEnd | HandBack | None = None) -> None:
         self._states = states
         self._bounds = bounds
-        self._give_up = give_up
+        self._give_up = give_up or HandBack()
         self._moves: dict[str, Move] = {"recovery": "recover", "wake-up": "wake"}
 
     def explore(self) -> int:

@@ -105,8 +105,11 @@ def _faults_of_transitions(stored: Stored) -> Iterator[str]:
 
 
 def _faults_of_tasks(records: tuple[AnyRecord, ...]) -> Iterator[str]:
-    """An execution needs a start of its own; after an interruption the attempt is the same, after a failure the next."""
-    running, interrupted, ended, failures = set[str](), set[str](), set[str](), Counter[str]()
+    """An execution needs a start of its own; after an interruption the attempt is the same, after a failure the next.
+
+    In a new attempt of the workflow what completed stays so, and everything else may begin anew.
+    """
+    running, interrupted, ended, completed, failures = set[str](), set[str](), set[str](), set[str](), Counter[str]()
     for record in records:
         match record:
             case TaskStarted(task_id=task_id):
@@ -127,11 +130,17 @@ def _faults_of_tasks(records: tuple[AnyRecord, ...]) -> Iterator[str]:
                     failures[task_id] += 1
                 else:
                     ended.add(task_id)
+                if isinstance(record, TaskCompleted):
+                    completed.add(task_id)
             case TaskCancelled(task_id=task_id):
                 running.discard(task_id)
             case Transition(state=Queued(reason="recovery" | "yield")):
                 interrupted |= running
                 running.clear()
+            case Transition(state=Queued(reason="retry")):
+                running.clear()
+                failures.clear()
+                ended &= completed
             case _:
                 pass
 
@@ -151,6 +160,9 @@ def _faults_of_waits(records: tuple[AnyRecord, ...]) -> Iterator[str]:
                 elif record.at < (deadlines[key, ordinal] or 0):
                     yield f"wait {key} {ordinal} ends at {record.at}, before its deadline {deadlines[key, ordinal]}"
                 ended.add((key, ordinal))
+            case Transition(state=Queued(reason="retry")):
+                deadlines.clear()
+                ended.clear()
             case _:
                 pass
 

@@ -102,5 +102,3 @@ class Executions:
 
     def _segment(self) -> SegmentFacts:
         return _segment.get()
-
-

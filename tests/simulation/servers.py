@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 from aiki_push.adapters.storage.memory.table import MemoryTable
 from aiki_push.adapters.storage.payloads import TablePayloadStore
 from aiki_push.adapters.storage.store import SingleTableStore
-from aiki_push.adapters.storage.table import Item, Key, Page, Query, Table, Write
-from aiki_push.domain.errors import AikiError, ApiError, StorageUnavailable
+from aiki_push.adapters.storage.table import Item, Page, Query, Table, Write
+from aiki_push.domain.errors import ApiError, StorageUnavailable
 from aiki_push.domain.limits import Limits
 from aiki_push.domain.run import Run
 from aiki_push.domain.values import DurationMs
@@ -148,5 +148,3 @@ class Servers:
     def _check(self, outcome: object) -> None:
         if isinstance(outcome, BaseException) and not isinstance(outcome, StorageUnavailable | Crashed):
             self._schedule.report(f"the server raised {outcome!r}")
-
-

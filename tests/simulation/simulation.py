@@ -67,10 +67,9 @@ class Simulation:
             store=store,
         )
         self.audit.executions = self.fleet.executions = Executions(self.schedule, self.audit, random, random.choice(PACES_S))
-        self._starter = Process("client", self.schedule)
+        self._starter = Process("client", self.schedule)  # type: ignore[abstract]  # what nobody calls is left out
         self._starts = [
-            self._starter.spawn(self._start(name, network))
-            for name in random.choices(sorted(SCENARIOS), k=random.randint(1, 6))
+            self._starter.spawn(self._start(name, network)) for name in random.choices(sorted(SCENARIOS), k=random.randint(1, 6))
         ]
         self.schedule.add(self._starter)
         self.servers.sweep_for_ever()
@@ -133,7 +132,9 @@ class Simulation:
         """Do what an operator would: requeue what executors that died again and again could not even begin."""
         for run_id, stored in tuple(self.audit.stored.items()):
             if stored.run.state == Stalled(reason="crash_loop"):
-                self.servers.server.call(NAMESPACE, RequeueRun(run_id=stored.run.id, operation_id=f"requeue-{stored.run.revision}"))
+                self.servers.server.call(
+                    NAMESPACE, RequeueRun(run_id=stored.run.id, operation_id=f"requeue-{stored.run.revision}")
+                )
             elif isinstance(stored.run.state, Stalled):
                 raise Violation(f"run {run_id} is stalled: {stored.transitions[-1]}")
 

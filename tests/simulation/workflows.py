@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
+from typing import Any
 
 from aiki_push import Run, WorkflowVersion, fixed, task, task_info, workflow
 from aiki_push.domain.values import Json
@@ -113,6 +114,18 @@ async def failing(run: Run) -> None:
     await hopeless.start(run, "x")
 
 
+@workflow("again").v("1", retry=fixed(max_attempts=3, delay_ms=3_000))
+async def again(run: Run) -> list[str]:
+    first = await step.start(run, "a")
+    await asyncio.sleep(1)
+    if run.attempt == 1:
+        await hopeless.start(run, "x")
+    second = await flaky.start(run, "b")
+    if run.attempt < 3:
+        raise ConnectionError("reset")
+    return [first, second, await step.start(run, "c")]
+
+
 @workflow("once").v("1")
 async def once(run: Run) -> list[str]:
     try:
@@ -126,7 +139,7 @@ async def once(run: Run) -> list[str]:
 class Scenario:
     """A workflow, and the outputs that are right, without what makes results different from each other."""
 
-    version: WorkflowVersion[[], object]
+    version: WorkflowVersion[[], Any]
     endings: tuple[Json, ...]
 
 
@@ -142,6 +155,7 @@ SCENARIOS = {
         Scenario(sleeper, (["a", "b"],)),
         Scenario(retries, (["a", "b", "c"],)),
         Scenario(failing, (FAILED,)),
+        Scenario(again, (["a", "b", "c"],)),
         Scenario(once, (["paid", "after"], ["unknown", "after"])),
     )
 }

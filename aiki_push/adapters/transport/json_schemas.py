@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
@@ -15,8 +15,8 @@ JsonObject: TypeAlias = dict[str, Any]  # a schema nests without end
 COMPONENT = "#/components/schemas/"
 """What comes before a component's name where it is referred to."""
 
-_REQUEST: Literal["validation"] = "validation"
-_ANSWER: Literal["serialization"] = "serialization"
+_REQUEST: JsonSchemaMode = "validation"
+_ANSWER: JsonSchemaMode = "serialization"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,9 @@ def schemas_of(operations: Sequence[type[AnyOperation]]) -> Schemas:
     """The schemas of all that travels for `operations`."""
     shapes: list[tuple[str, JsonSchemaMode, TypeAdapter[Any]]] = []
     for each in operations:
-        shapes += [(each.operation, _REQUEST, TypeAdapter[Any](each)), (each.operation, _ANSWER, each.answer)]
-    schemas, document = TypeAdapter.json_schemas(
-        shapes,
-        ref_template=COMPONENT + "{model}",
-        schema_generator=_ApiSchemas,
-    )
+        shapes.append((each.operation, _REQUEST, TypeAdapter(each)))
+        shapes.append((each.operation, _ANSWER, each.answer))
+    schemas, document = TypeAdapter.json_schemas(shapes, ref_template=COMPONENT + "{model}", schema_generator=_ApiSchemas)
     components: dict[str, JsonObject] = document["$defs"]
     names = [operation.operation for operation in operations]
     requests = {name: components.pop(schemas[name, _REQUEST]["$ref"].removeprefix(COMPONENT)) for name in names}

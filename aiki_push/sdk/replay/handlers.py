@@ -25,6 +25,7 @@ class Handlers:
     """Runs the handlers of one segment on the ordinary event loop.
 
     `now` is the server's time. `on_outcome` hears what came of each handler, but not of a cancelled one; `on_stop` that any has stopped.
+    `running` are in the order of their starts, and are cancelled in it: in that of a set, one run would not be like the next.
     """
 
     run_id: RunId
@@ -32,7 +33,7 @@ class Handlers:
     jitter: Callable[[], float]
     on_outcome: Callable[[LiveTask, Ended], None]
     on_stop: Callable[[], None]
-    running: set[LiveTask] = field(default_factory=set)
+    running: dict[LiveTask, None] = field(default_factory=dict)
 
     def start(self, live: LiveTask) -> None:
         """Run the call's handler, in the context variables of the branch that called it."""
@@ -40,10 +41,10 @@ class Handlers:
         live.call.context.run(current_task.set, info)
         live.execution = asyncio.create_task(self._execute(live), name=f"task {live.call.name}", context=live.call.context)
         live.execution.add_done_callback(lambda _: self._stopped(live))
-        self.running.add(live)
+        self.running[live] = None
 
     def _stopped(self, live: LiveTask) -> None:
-        self.running.discard(live)
+        self.running.pop(live, None)
         self.on_stop()
 
     def cancel(self, live: LiveTask) -> None:
