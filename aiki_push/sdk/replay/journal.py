@@ -39,6 +39,9 @@ MAX_CHECKPOINT_JSON_BYTES = MAX_CHECKPOINT_BYTES - 40 * 1024
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
 
+_LOST = (RevisionConflict, InvalidToken, NotFound)
+"""What the server says to somebody who does not own the run."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -129,9 +132,8 @@ class Journal:
         while True:
             try:
                 return await self._api.call(checkpoint)
-            except (RevisionConflict, InvalidToken, NotFound) as error:
-                _log.info("run %s is no longer ours: %s", self._run_id, error, extra={"aiki.run_id": self._run_id})
-                raise LostRun(str(error)) from error
+            except _LOST as error:
+                raise self._lost(error) from error
             except (ServerUnreachable, StorageUnavailable, RateLimited, InternalError) as error:
                 if not self._is_claim_alive():
                     raise AbandonedSegment(str(error)) from error
@@ -146,11 +148,17 @@ class Journal:
         outcomes = [record for record in checkpoint.records if isinstance(record, OUTCOMES)]
         try:
             answer = await self._api.call(self._checkpoint(outcomes, HandBack()))
+        except _LOST as error:
+            raise self._lost(error) from error
         except (ApiError, ServerUnreachable) as error:
             raise AbandonedSegment(str(error)) from error
         if isinstance(answer, Ended):
             raise HandedBack(f"run {self._run_id} is queued again")
         return answer
+
+    def _lost(self, error: ApiError) -> LostRun:
+        _log.info("run %s is no longer ours: %s", self._run_id, error, extra={"aiki.run_id": self._run_id})
+        return LostRun(str(error))
 
 
 def split(records: Sequence[KnownRecord]) -> list[list[KnownRecord]]:
