@@ -71,8 +71,9 @@ check: $(SETUP) ## Lint, formatting, types, architecture
 e2e: $(SETUP) ## Run the tests with real processes
 	$(BIN)/python -m pytest -m e2e
 
-simulate: $(SETUP) ## Run the whole system under random faults: 300 seeds, or SEED=N alone
-	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED))
+simulate: $(SETUP) ## Break the whole system at random, hundreds of times; SEED=7 shows one of them; SEEDS, FIRST, STEPS
+	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED)) $(if $(STEPS),--steps $(STEPS)) \
+	  $(if $(SEEDS),--seeds $(SEEDS)) $(if $(FIRST),--first $(FIRST))
 
 bench: $(SETUP) ## Run the benchmarks
 	@$(BIN)/python -m bench

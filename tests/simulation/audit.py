@@ -1,5 +1,6 @@
 """Looks at every commit, and remembers what is stored."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from aiki_push.adapters.storage import formats
@@ -60,7 +61,9 @@ class Audit:
         )
 
     def faults_of_endings(self) -> Iterable[str]:
-        """What is wrong with how the runs ended."""
+        """What is wrong with how the runs ended, and with how many there are: a start that is repeated by reference is one run."""
+        started = Counter(stored.run.reference for stored in self.stored.values())
+        yield from (f"{count} runs have the reference {reference}" for reference, count in started.items() if count > 1)
         for run_id, stored in self.stored.items():
             scenario = SCENARIOS[stored.run.workflow]
             output = _output(stored.transitions[-1]) if stored.run.state.status == "completed" else FAILED

@@ -8,8 +8,8 @@ SECOND_US = 1_000_000
 USUAL_DELAY_US = 20_000
 """Of a message, and of an access to the table."""
 
-LONG_DELAY_US = 200 * SECOND_US
-"""Beyond every timeout and the life of two claims."""
+LONG_DELAYS_US = (2 * SECOND_US, 20 * SECOND_US, 200 * SECOND_US)
+"""A long delay is at most one of these: about as long as a task takes, as an executor waits, or as two claims live."""
 
 PAUSES_S = ((0, 5), (85, 125), (125, 300))
 """A pause is short, or about as long as a claim lives, or longer."""
@@ -102,4 +102,4 @@ class Misfortune:
         return self.random.randrange(least_s * SECOND_US, most_s * SECOND_US)
 
     def _delay_us(self, probability: float) -> int:
-        return self.random.randrange(LONG_DELAY_US if self.strikes(probability) else USUAL_DELAY_US)
+        return self.random.randrange(self.random.choice(LONG_DELAYS_US) if self.strikes(probability) else USUAL_DELAY_US)

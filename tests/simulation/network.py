@@ -16,6 +16,7 @@ from tests.simulation.faults import SECOND_US, Misfortune
 from tests.simulation.process import Process
 from tests.simulation.schedule import Schedule
 from tests.simulation.segments import current_segment
+from tests.simulation.servers import label
 
 R = TypeVar("R")
 
@@ -60,7 +61,7 @@ class Network:
 
     def request(self, sender: Process, operation: Operation[Any], reply: asyncio.Future[Any]) -> None:
         """Send `operation`; `reply` gets an answer, perhaps."""
-        what = f"{operation.operation} of {sender.name}"
+        what = f"{label(operation)} of {sender.name}"
 
         def answered(outcome: object) -> None:
             self._carry(f"answer to {what}", lambda: self._hand_over(sender, reply, outcome))
@@ -83,11 +84,11 @@ class Network:
         """Bring `hint` to a server when it is due."""
         early_us = max(0, (hint.due_at - FAKE_NOW) * 1_000 - self._schedule.now_us)
         if not self._misfortune.strikes(self._misfortune.faults.lose_hints):
-            self._carry("hint", lambda: self.servers.hint(hint), early_us)
+            self._carry(f"hint about run {hint.run_id}", lambda: self.servers.hint(hint), early_us)
 
-    def push(self, deliver: Callable[[], None]) -> Outcome:
+    def push(self, ready: ReadyRun, deliver: Callable[[], None]) -> Outcome:
         """Bring a push to an executor; what the pusher makes of it, which need not be what happened. Takes time."""
-        self._carry("push", deliver)
+        self._carry(f"push of run {ready.run_id} at revision {ready.revision}", deliver)
         random = self._misfortune.random
         self.servers.pause(random.randrange(PUSH_TIMEOUT_US), "waits for the answer to its push")
         if not self._misfortune.strikes(self._misfortune.faults.lose):
@@ -165,4 +166,4 @@ class NetworkPublisher:
 
     def publish(self, runs: Sequence[ReadyRun]) -> Sequence[Outcome]:
         """See Publisher."""
-        return [self._network.push(partial(self._deliver, run)) for run in runs]
+        return [self._network.push(run, partial(self._deliver, run)) for run in runs]

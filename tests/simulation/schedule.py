@@ -25,7 +25,7 @@ class Actor(Protocol):
         ...
 
     def act(self) -> str:
-        """Do it; what it was."""
+        """Do it; what it was, "" where that goes without saying."""
         ...
 
 
@@ -84,7 +84,8 @@ class Schedule:
         if isinstance(actor, Once):
             self.remove(actor)
         self.steps += 1
-        self.note(actor.act())
+        if what := actor.act():
+            self.note(what)
         self.now_us += self.random.randrange(LONGEST_TURN_US)
         if self._violations:
             raise Violation("; ".join(self._violations))

@@ -12,6 +12,7 @@ from aiki_push.domain.errors import ApiError, StorageUnavailable
 from aiki_push.domain.limits import Limits
 from aiki_push.domain.run import Run
 from aiki_push.domain.values import DurationMs
+from aiki_push.ports.api.claims import AppendCheckpoint
 from aiki_push.ports.api.operation import Operation
 from aiki_push.ports.clock import Clock
 from aiki_push.ports.entropy import Entropy
@@ -31,6 +32,15 @@ NAMESPACE = "default"
 SWEEP_INTERVAL_US = 60 * SECOND_US
 
 StoreFactory: TypeAlias = Callable[[Table, Clock, Entropy], Store]
+
+
+def label(operation: Operation[Any]) -> str:
+    """What is asked for, in a few words."""
+    run_id = getattr(operation, "run_id", None)
+    words = [operation.operation] if run_id is None else [operation.operation, f"run {run_id}"]
+    if isinstance(operation, AppendCheckpoint):
+        words += [f"at {operation.position}"] if operation.end is None else [f"at {operation.position} to {operation.end.to}"]
+    return " ".join(words)
 
 
 class ServerClock(VirtualClock):
@@ -129,16 +139,16 @@ class Servers:
             elif not isinstance(outcome, Crashed):
                 on_answer(outcome)
 
-        self._fibers.spawn(operation.operation, lambda: self.server.call(NAMESPACE, copied), ended)
+        self._fibers.spawn(label(operation), lambda: self.server.call(NAMESPACE, copied), ended)
 
     def hint(self, hint: Hint) -> None:
         """Handle `hint` in a process."""
-        self._fibers.spawn("hint", lambda: self._attention.handle(hint), self._check)
+        self._fibers.spawn(f"hint about run {hint.run_id}", lambda: self._attention.handle(hint), self._check)
 
     def rob(self, run: Run) -> None:
         """Recover `run` in a process, however lately its owner was heard of."""
         impatient = replace(self.context, limits=replace(self.context.limits, claim_idle_timeout_ms=0))
-        self._fibers.spawn("recovery of a living owner's run", lambda: recover(impatient, run), self._check)
+        self._fibers.spawn(f"recovery of run {run.id}, whose owner lives", lambda: recover(impatient, run), self._check)
 
     def sweep_for_ever(self) -> None:
         """Sweep now and every minute."""
