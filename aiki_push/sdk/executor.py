@@ -68,11 +68,6 @@ class SegmentResult:
 
     outcome: Outcome
 
-    @property
-    def is_settled(self) -> bool:
-        """Whether the delivery of the run is done with."""
-        return self.outcome != "unsettled"
-
 
 class Executor:
     """Executes runs of the registry's workflow versions through a client.

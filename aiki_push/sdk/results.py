@@ -1,7 +1,7 @@
 """How a run ended, or that it has not ended yet."""
 
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, TypeVar
 
 from aiki_push.domain.log_records import RecordedError
 from aiki_push.domain.run_states import Cause
@@ -33,9 +33,6 @@ class Cancelled:
 
     explanation: str | None = None
     status: str = "cancelled"
-
-
-EndState: TypeAlias = Completed[O_co] | Failed | Cancelled
 
 
 @dataclass(frozen=True, slots=True)
