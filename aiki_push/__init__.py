@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from aiki_push.domain.durations import Duration
     from aiki_push.domain.retry import exponential, fixed, jittered, never
     from aiki_push.sdk.blocking import run_blocking
-    from aiki_push.sdk.results import Cancelled, Completed, Failed, Finished, TimedOut
+    from aiki_push.sdk.child import ChildHandle
+    from aiki_push.sdk.event import Event, Referenced, Sent, event
+    from aiki_push.sdk.peer import Peer
+    from aiki_push.sdk.results import Cancelled, Completed, Failed, Finished, Received, Slept, TimedOut
     from aiki_push.sdk.run import Run, RunInfo
     from aiki_push.sdk.run_handle import Handle
     from aiki_push.sdk.task import Task, TaskInfo, task, task_info
@@ -22,21 +25,29 @@ if TYPE_CHECKING:
 __all__ = [
     "AnyWorkflowVersion",
     "Cancelled",
+    "ChildHandle",
     "Client",
     "Completed",
     "Duration",
+    "Event",
     "Failed",
     "Finished",
     "Handle",
+    "Peer",
+    "Received",
+    "Referenced",
     "Run",
     "RunInfo",
+    "Sent",
     "SingleStart",
+    "Slept",
     "Task",
     "TaskInfo",
     "TimedOut",
     "Workflow",
     "WorkflowVersion",
     "endpoint",
+    "event",
     "exponential",
     "fixed",
     "jittered",
@@ -53,7 +64,10 @@ _HOMES = {
     "aiki_push.domain.durations": ("Duration",),
     "aiki_push.domain.retry": ("exponential", "fixed", "jittered", "never"),
     "aiki_push.sdk.blocking": ("run_blocking",),
-    "aiki_push.sdk.results": ("Cancelled", "Completed", "Failed", "Finished", "TimedOut"),
+    "aiki_push.sdk.child": ("ChildHandle",),
+    "aiki_push.sdk.event": ("Event", "Referenced", "Sent", "event"),
+    "aiki_push.sdk.peer": ("Peer",),
+    "aiki_push.sdk.results": ("Cancelled", "Completed", "Failed", "Finished", "Received", "Slept", "TimedOut"),
     "aiki_push.sdk.run": ("Run", "RunInfo"),
     "aiki_push.sdk.run_handle": ("Handle",),
     "aiki_push.sdk.task": ("Task", "TaskInfo", "task", "task_info"),

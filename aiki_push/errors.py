@@ -28,13 +28,14 @@ from aiki_push.domain.errors import (
     UnsupportedVersion,
     WorkflowError,
 )
-from aiki_push.sdk.failures import OutcomeUnknown, RunFailed, TaskFailed, TaskInterrupted
+from aiki_push.sdk.failures import ChildFailed, OutcomeUnknown, RunFailed, TaskFailed, TaskInterrupted
 from aiki_push.sdk.types.restoring import CannotRestore, InvalidValue
 
 __all__ = [
     "AikiError",
     "ApiError",
     "CannotRestore",
+    "ChildFailed",
     "Dropped",
     "Forbidden",
     "IllegalTransition",

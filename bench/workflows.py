@@ -3,10 +3,12 @@
 import asyncio
 import time
 
-from aiki_push import Run, task, workflow
+from aiki_push import Run, event, task, workflow
 
 HOUR_S = 3600
 PAUSE_S = 0.05
+
+go = event("go")
 
 
 @task("no-op")
@@ -56,4 +58,26 @@ async def first_line(run: Run) -> int:
     return time.monotonic_ns() if run.id else 0
 
 
-ALL = (sequence, fan_out, sequence_then_wait, sequence_then_pause, first_line)
+@workflow("sequence-then-event").v("1")
+async def sequence_then_event(run: Run, steps: int) -> list[int]:
+    """`steps` tasks, then a wait for an event: when the line after it ran, and what this process had used of the CPU (both ns)."""
+    for number in range(steps):
+        await no_op.start(run, number)
+    await go.wait(run)
+    return [time.monotonic_ns(), time.process_time_ns()]
+
+
+@workflow("child").v("1")
+async def child(run: Run, number: int) -> int:
+    """Nothing."""
+    return number if run.id else 0
+
+
+@workflow("many-children").v("1")
+async def many_children(run: Run, number: int) -> int:
+    """`number` children side by side."""
+    children = await asyncio.gather(*(child.start_as_child(run, one) for one in range(number)))
+    return sum(finished.value() for finished in await asyncio.gather(*(one.wait() for one in children)))
+
+
+ALL = (sequence, fan_out, sequence_then_wait, sequence_then_pause, sequence_then_event, first_line, child, many_children)

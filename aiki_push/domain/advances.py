@@ -6,10 +6,10 @@ from typing import TypeAlias
 from aiki_push.domain.changes import Change, SaveRun
 from aiki_push.domain.limits import Limits
 from aiki_push.domain.run import Run
-from aiki_push.domain.run_states import PARKED, AwaitingRetry, Queued, QueuedReason, Running, Scheduled, Stalled
-from aiki_push.domain.run_transitions import Told, enter, keep_in_tail, queue
+from aiki_push.domain.run_states import PARKED, TERMINAL, AwaitingRetry, Queued, QueuedReason, Running, Scheduled, Stalled
+from aiki_push.domain.run_transitions import Told, enter, keep_in_tail, queue, ready_since
 from aiki_push.domain.values import TimestampMs
-from aiki_push.domain.waits import WaitKind
+from aiki_push.domain.waits import Wait, WaitKind
 
 MAX_ADVANCE_DELAY_MS = 3_600_000
 
@@ -40,13 +40,18 @@ class NeedsRecovery:
 
 
 @dataclass(frozen=True, slots=True)
+class NeedsFollowUp:
+    """The run has ended, and its duties are left."""
+
+
+@dataclass(frozen=True, slots=True)
 class NeedsChange:
     """The run moves on by itself: these changes do it."""
 
     changes: tuple[Change, ...]
 
 
-Need: TypeAlias = NotDue | NeedsOffer | NeedsRecovery | NeedsChange
+Need: TypeAlias = NotDue | NeedsOffer | NeedsRecovery | NeedsFollowUp | NeedsChange
 
 
 def need_of(run: Run, now: TimestampMs, limits: Limits) -> Need:
@@ -63,19 +68,18 @@ def need_of(run: Run, now: TimestampMs, limits: Limits) -> Need:
         case AwaitingRetry(next_attempt_at=next_attempt_at):
             return _line_up(run.model_copy(update={"attempts": run.attempts + 1}), "retry", next_attempt_at, now, limits)
         case state if state.status in PARKED:
-            return _line_up(run, *_first_deadline(run), now, limits)
+            return _line_up(run, *_woken_by(run, run.due_at), now, limits)
+        case state if state.status in TERMINAL and run.duties:
+            return NeedsFollowUp()
         case _:
             return NotDue(None)
 
 
 def _line_up(run: Run, reason: QueuedReason, time: TimestampMs, now: TimestampMs, limits: Limits) -> Need:
-    """Queued since `time`, when it became due, however late that was seen: so runs go in the order of their times.
-
-    Not from so long ago, though, that the run would stall before anyone could take it.
-    """
+    """Queued since `time`, when it became due, however late that was seen: so runs go in the order of their times."""
     queued, record = queue(run, Queued(reason=reason), now)
-    ready_at = max(min(time, now), now - limits.max_age_ms // 2)
-    return NeedsChange(keep_in_tail(queued.model_copy(update={"ready_at": ready_at}), (record,), now))
+    queued = queued.model_copy(update={"ready_at": ready_since(time, now, limits)})
+    return NeedsChange(keep_in_tail(queued, (record,), now))
 
 
 def _queued(run: Run, now: TimestampMs, limits: Limits) -> Need:
@@ -90,11 +94,22 @@ def _queued(run: Run, now: TimestampMs, limits: Limits) -> Need:
     return NeedsChange(keep_in_tail(stalled, (record,), now))
 
 
-def _first_deadline(run: Run) -> tuple[QueuedReason, TimestampMs]:
-    deadline, wait = min(
-        ((wait.deadline_at, wait) for wait in run.waits if wait.deadline_at is not None), key=lambda found: found[0]
-    )
+def _woken_by(run: Run, due_at: TimestampMs) -> tuple[QueuedReason, TimestampMs]:
+    """What a parked run is woken by that is due at `due_at`, and when that was.
+
+    Earlier than every deadline, it is the end of the time in which ends of children were gathered. A delay after a failed
+    advance only makes `due_at` later: past a deadline, that is what wakes the run.
+    """
+    first = _first_deadline(run.waits)
+    if first is None or first[0] > due_at:
+        return "child_workflow", due_at
+    deadline, wait = first
     return _WAKE_REASONS[wait.kind], deadline
+
+
+def _first_deadline(waits: tuple[Wait, ...]) -> tuple[TimestampMs, Wait] | None:
+    deadlines = ((wait.deadline_at, wait) for wait in waits if wait.deadline_at is not None)
+    return min(deadlines, key=lambda found: found[0], default=None)
 
 
 def decide_delay(run: Run, now: TimestampMs) -> tuple[Change, ...]:

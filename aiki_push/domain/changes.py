@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from aiki_push.domain.endpoints import Endpoint
-from aiki_push.domain.inbox import Message
+from aiki_push.domain.inbox import Message, Watcher
 from aiki_push.domain.log_records import LogSlot
 from aiki_push.domain.run import Run, RunReference
 
@@ -49,6 +49,34 @@ class PutMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class PutEventReference:
+    """Remember that the event was sent with this reference, if it was not before."""
+
+    namespace: str
+    run_id: str
+    event: str
+    reference: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutWatcher:
+    """Have `watcher` told of the run's end. It may be there already."""
+
+    namespace: str
+    run_id: str
+    watcher: Watcher
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteWatcher:
+    """Remove `watcher`, if it was not written since it was read (its `etag` is still the stored one)."""
+
+    namespace: str
+    run_id: str
+    watcher: Watcher
+
+
+@dataclass(frozen=True, slots=True)
 class SaveEndpoint:
     """Write an endpoint, new or not."""
 
@@ -63,4 +91,15 @@ class DeleteEndpoint:
     endpoint_id: str
 
 
-Change: TypeAlias = CreateRun | SaveRun | PutReference | PutSlot | PutMessage | SaveEndpoint | DeleteEndpoint
+Change: TypeAlias = (
+    CreateRun
+    | SaveRun
+    | PutReference
+    | PutSlot
+    | PutMessage
+    | PutEventReference
+    | PutWatcher
+    | DeleteWatcher
+    | SaveEndpoint
+    | DeleteEndpoint
+)

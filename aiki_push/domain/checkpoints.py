@@ -2,13 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from aiki_push.domain.changes import Change, PutSlot
 from aiki_push.domain.claims import Owner, check_owner
-from aiki_push.domain.log_records import AnyRecord, LogSlot, RecordedError, Tail
+from aiki_push.domain.controls import let_go, obeying
+from aiki_push.domain.follow_ups import with_duties
+from aiki_push.domain.limits import Limits
+from aiki_push.domain.log_records import AnyRecord, LogSlot, RecordedError, Tail, Transition
 from aiki_push.domain.run import LastWrite, Run
-from aiki_push.domain.run_states import AwaitingRetry, Cause, Completed, Failed, Queued, RunState, Stalled, StalledReason
-from aiki_push.domain.run_transitions import Told, enter, keep_in_tail, queue, seal
+from aiki_push.domain.run_states import AwaitingRetry, Cause, Completed, Failed, RunState, Stalled, StalledReason
+from aiki_push.domain.run_transitions import Told, enter, is_terminal, keep_in_tail, seal
 from aiki_push.domain.values import StoredValue, TimestampMs
 from aiki_push.domain.waits import Wait, collapsed, earliest_deadline, parked_state
 
@@ -55,9 +59,10 @@ class RetryRun:
 
 @dataclass(frozen=True, slots=True)
 class ParkRun:
-    """Every branch waits, for `waits`."""
+    """Every branch waits, for `waits`, and has seen every message up to `seen_seq`."""
 
     waits: tuple[Wait, ...]
+    seen_seq: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,15 @@ class StallRun:
     explanation: str
 
 
-RunEnd = CompleteRun | FailRun | RetryRun | ParkRun | StallRun
+@dataclass(frozen=True, slots=True)
+class YieldRun:
+    """The owner hands the run back; `explanation` may say what did not fit into its invocation."""
+
+    explanation: str | None = None
+
+
+FinalEnd: TypeAlias = CompleteRun | FailRun | RetryRun | ParkRun | StallRun
+RunEnd: TypeAlias = FinalEnd | YieldRun
 
 
 def append(namespace: str, run_id: str, checkpoint: Checkpoint, tail: Sequence[AnyRecord], now: TimestampMs) -> PutSlot:
@@ -89,45 +102,79 @@ def is_repeated(run: Run, checkpoint: Checkpoint) -> bool:
     return run.last_write == checkpoint.last_write
 
 
-def decide_end(run: Run, checkpoint: Checkpoint, end: RunEnd, now: TimestampMs) -> tuple[Change, ...]:
+def decide_end(run: Run, checkpoint: Checkpoint, end: RunEnd, now: TimestampMs, limits: Limits) -> tuple[Change, ...]:
     """End the segment: the header's new state, with the checkpoint's records and the transition at the end of the log.
 
-    Raises RevisionConflict.
+    Where the run is to be paused or cancelled, that is done in the same write: on top of the state that `end` leaves the run in,
+    or in place of queued(yield). Raises RevisionConflict.
     """
     claim = check_owner(run, checkpoint.owner)
-    ended, record = enter(run, _state(end), now, _told(end, claim.executor))
-    due_at = _due_at(end)
-    waits = collapsed(end.waits) if isinstance(end, ParkRun) else ()
+    match end:
+        case YieldRun():
+            ended, records = _yielded(run, checkpoint, end, now, limits, claim.executor)
+        case _:
+            ended, records = _ended(run, end, now, claim.executor)
     tail = run.tail if checkpoint.is_first else Tail(position=checkpoint.position, records=())
-    written = {"tail": tail, "waits": waits, "due_at": due_at, "last_write": checkpoint.last_write, "recoveries": 0}
-    ended = ended.model_copy(update=written)
-    return keep_in_tail(ended, (*checkpoint.records, record), now)
+    ended = ended.model_copy(update={"tail": tail, "last_write": checkpoint.last_write})
+    return keep_in_tail(ended, (*checkpoint.records, *records), now)
+
+
+def _ended(run: Run, end: FinalEnd, now: TimestampMs, executor: str) -> tuple[Run, tuple[Transition, ...]]:
+    ended, record = enter(run, _state(end), now, _told(end, executor))
+    ended = with_duties(ended, now) if is_terminal(ended) else ended.model_copy(update=_kept(end))
+    return obeying(ended.model_copy(update={"recoveries": 0}), record, run.directive, now)
+
+
+def _yielded(
+    run: Run, checkpoint: Checkpoint, end: YieldRun, now: TimestampMs, limits: Limits, executor: str
+) -> tuple[Run, tuple[Transition, ...]]:
+    """A yield without progress counts like a recovery without any, unless it was directed."""
+    has_progressed = bool(checkpoint.records) or not checkpoint.is_first
+    is_counted = not has_progressed and run.directive is None
+    recoveries = 0 if has_progressed else run.recoveries + is_counted
+    if is_counted and recoveries >= limits.max_recoveries:
+        left, record = _stalled(run, end, recoveries, now, executor)
+    else:
+        left, record = let_go(run, "yield", now, executor)
+    return left.model_copy(update={"recoveries": recoveries}), (record,)
+
+
+def _stalled(run: Run, end: YieldRun, recoveries: int, now: TimestampMs, executor: str) -> tuple[Run, Transition]:
+    why = f": {end.explanation}" if end.explanation else ""
+    explanation = f"{recoveries} executors in a row gave the run up before they could record anything; the last, {executor}{why}"
+    return enter(run, Stalled(reason="crash_loop"), now, Told(executor=executor, explanation=explanation))
 
 
 def decide_hand_back(run: Run, checkpoint: Checkpoint, now: TimestampMs) -> tuple[Change, ...]:
-    """running → queued(yield), taking the slot of an append that got no answer: it arrives before this or never.
+    """running → queued(yield), or as directed, taking the slot of an append that got no answer: it arrives before this or never.
 
     A plain write of the header could set the tail over a slot that exists or still arrives, and hide its records.
     Raises RevisionConflict.
     """
     claim = check_owner(run, checkpoint.owner)
-    queued, record = queue(run, Queued(reason="yield"), now, Told(executor=claim.executor))
-    queued = queued.model_copy(update={"last_write": checkpoint.last_write, "recoveries": 0})
+    left, record = let_go(run, "yield", now, claim.executor)
+    left = left.model_copy(update={"last_write": checkpoint.last_write, "recoveries": 0})
     unsealed = run.tail.records if checkpoint.is_first else ()
-    return seal(queued, checkpoint.position, (*unsealed, *checkpoint.records, record), now, checkpoint.last_write)
+    return seal(left, checkpoint.position, (*unsealed, *checkpoint.records, record), now, checkpoint.last_write)
 
 
-def _due_at(end: RunEnd) -> TimestampMs | None:
+def _kept(end: FinalEnd) -> dict[str, object]:
+    """What the header keeps of the state that the run is left in."""
     match end:
-        case ParkRun(waits=waits):
-            return earliest_deadline(waits)
+        case ParkRun(waits=waits, seen_seq=seen_seq):
+            return {
+                "waits": collapsed(waits),
+                "seen_seq": seen_seq,
+                "open_child_waits": len({wait.key for wait in waits if wait.kind == "child"}),
+                "due_at": earliest_deadline(waits),
+            }
         case RetryRun(next_attempt_at=next_attempt_at):
-            return next_attempt_at
+            return {"due_at": next_attempt_at}
         case _:
-            return None
+            return {}
 
 
-def _state(end: RunEnd) -> RunState:
+def _state(end: FinalEnd) -> RunState:
     match end:
         case CompleteRun():
             return Completed()
@@ -141,7 +188,7 @@ def _state(end: RunEnd) -> RunState:
             return Stalled(reason=reason)
 
 
-def _told(end: RunEnd, executor: str) -> Told:
+def _told(end: FinalEnd, executor: str) -> Told:
     match end:
         case CompleteRun(output=output):
             return Told(executor=executor, output=output)

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from aiki_push.domain.changes import Change, SaveRun
+from aiki_push.domain.controls import let_go, obeying
 from aiki_push.domain.errors import IllegalTransition, RevisionConflict
 from aiki_push.domain.limits import Limits
-from aiki_push.domain.log_records import LogSlot, Transition
+from aiki_push.domain.log_records import LogSlot
 from aiki_push.domain.run import Claim, Run
 from aiki_push.domain.run_states import Queued, Running, Stalled
-from aiki_push.domain.run_transitions import Told, enter, keep_in_tail, queue, seal
+from aiki_push.domain.run_transitions import Told, enter, keep_in_tail, next_position, seal, take_away
 from aiki_push.domain.values import TimestampMs
 
 
@@ -89,7 +90,7 @@ def decide_refresh(run: Run, owner: Owner, now: TimestampMs, limits: Limits) -> 
 
 
 def decide_release(run: Run, owner: Owner, last: LogSlot | None, now: TimestampMs) -> tuple[Change, ...]:
-    """running → queued(released), where the owner has written nothing. Raises RevisionConflict, IllegalTransition."""
+    """running → queued(released), or as directed, where the owner has written nothing. Raises RevisionConflict, IllegalTransition."""
     check_owner(run, owner)
     if next_position(run, last) != run.tail.position:
         raise IllegalTransition(
@@ -98,13 +99,8 @@ def decide_release(run: Run, owner: Owner, last: LogSlot | None, now: TimestampM
             from_status=run.state.status,
             to_status="queued",
         )
-    queued, record = queue(run, Queued(reason="released"), now)
-    return keep_in_tail(queued, (record,), now)
-
-
-def next_position(run: Run, last: LogSlot | None) -> int:
-    """The position after everything written: that of the tail while it is unsealed."""
-    return run.tail.position if last is None or last.position < run.tail.position else last.position + 1
+    released, record = let_go(run, "released", now)
+    return keep_in_tail(released, (record,), now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +112,9 @@ class Recovery:
 
 
 def decide_recovery(run: Run, found: Recovery, now: TimestampMs, limits: Limits) -> tuple[Change, ...]:
-    """Take the run from an owner that fell silent: running → queued(recovery), or stalled where it loops or its log is corrupt.
+    """Take the run from an owner that fell silent: running → queued(recovery), or as directed, or stalled.
 
-    An owner whose last append is recent is alive: only `due_at` moves. Taking the run away takes the next slot of the log in
-    the same transaction, so the old owner's next append finds it taken, whatever it does.
+    It is stalled where it loops or its log is corrupt. An owner whose last append is recent is alive: only `due_at` moves.
     """
     claim, last = run.claim, found.last
     if claim is None or not isinstance(run.state, Running):
@@ -131,27 +126,22 @@ def decide_recovery(run: Run, found: Recovery, now: TimestampMs, limits: Limits)
     if has_progressed and (found.at_tail is None or found.at_tail.claim_id != claim.claim_id):
         return decide_corrupt(run, last, now)
     recoveries = 0 if has_progressed else run.recoveries + 1
-    if recoveries >= limits.max_recoveries:
+    if recoveries >= limits.max_recoveries and run.directive is None:
         explanation = (
             f"{recoveries} executors in a row died or fell silent before they could record anything; the last: {claim.executor}"
         )
         stalled, record = enter(run, Stalled(reason="crash_loop"), now, Told(executor=claim.executor, explanation=explanation))
-        return _take_away(run, stalled, record, last, now)
-    queued, record = queue(run, Queued(reason="recovery"), now, Told(executor=claim.executor))
-    return _take_away(run, queued.model_copy(update={"recoveries": recoveries}), record, last, now)
+        return take_away(run, stalled, record, last, now)
+    taken, record = let_go(run, "recovery", now, claim.executor)
+    return take_away(run, taken.model_copy(update={"recoveries": recoveries}), record, last, now)
 
 
 def decide_corrupt(run: Run, last: LogSlot | None, now: TimestampMs) -> tuple[Change, ...]:
-    """running → stalled(corrupt_log): the log has a gap, or a slot that its owner did not write."""
+    """running → stalled(corrupt_log), then cancelled where directed: the log has a gap, or a slot that its owner did not write."""
     explanation = (
         f"the log of run {run.id} has a gap or a slot at or after position {run.tail.position} that the run's owner did not write; "
         "look at its history before you requeue it"
     )
     stalled, record = enter(run, Stalled(reason="corrupt_log"), now, Told(explanation=explanation))
-    return seal(stalled, next_position(run, last), (*run.tail.records, record), now)
-
-
-def _take_away(run: Run, taken: Run, record: Transition, last: LogSlot | None, now: TimestampMs) -> tuple[Change, ...]:
-    position = next_position(run, last)
-    unsealed = run.tail.records if position == run.tail.position else ()
-    return seal(taken, position, (*unsealed, record), now)
+    left, records = obeying(stalled, record, run.directive, now)
+    return seal(left, next_position(run, last), (*run.tail.records, *records), now)

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import ConfigDict, Field
 
 from aiki_push.domain.run_states import AnyState, Status
-from aiki_push.domain.values import Stored, StoredValue, TimestampMs
+from aiki_push.domain.values import RunId, Stored, StoredValue, TimestampMs
 from aiki_push.domain.waits import WaitKind
 
 MAX_ERROR_BYTES = 16 * 1024
@@ -119,6 +119,47 @@ class WaitEnded(Stored):
     ordinal: int
 
 
+class Received(Stored):
+    """The inbox's message `seq` was given to a wait: an event, a child's end, or an early wake of a sleep."""
+
+    type: Literal["received"] = "received"
+    at: TimestampMs
+    seq: int
+    kind: Literal["event", "child", "sleep"]
+    key: str
+    ordinal: int
+
+
+CallKind: TypeAlias = Literal["child", "send_event", "cancel", "pause", "resume", "wakeup"]
+"""What a workflow can ask of other runs: to exist, to be told something, to be controlled."""
+
+CallResult: TypeAlias = Literal["created", "existing", "delivered", "not_delivered", "done", "requested"]
+
+
+class CallError(Stored):
+    """Why a call on another run was refused: the API's error code and its sentence."""
+
+    code: str
+    detail: str
+
+
+class CallEnded(Stored):
+    """A call on another run was carried out, or refused (`error`), in the transaction that wrote this.
+
+    `run_id` is the run that was created, found or spoken to; `name` what was asked for: workflow and version, or an event.
+    """
+
+    type: Literal["call_ended"] = "call_ended"
+    at: TimestampMs
+    kind: CallKind
+    key: str
+    ordinal: int
+    run_id: RunId
+    name: str | None = None
+    result: CallResult | None = None
+    error: CallError | None = None
+
+
 class UnknownRecord(Stored):
     """A record that this release does not know. Whoever must understand it stalls the run; nobody fails it.
 
@@ -132,13 +173,23 @@ class UnknownRecord(Stored):
 
 
 KnownRecord: TypeAlias = (
-    InputRecord | Transition | TaskStarted | TaskCompleted | TaskFailed | TaskBackingOff | TaskCancelled | WaitStarted | WaitEnded
+    InputRecord
+    | Transition
+    | TaskStarted
+    | TaskCompleted
+    | TaskFailed
+    | TaskBackingOff
+    | TaskCancelled
+    | WaitStarted
+    | WaitEnded
+    | Received
+    | CallEnded
 )
 Record = Annotated[KnownRecord, Field(discriminator="type")]
 StoredRecord = Annotated[Record | UnknownRecord, Field(union_mode="left_to_right")]
 AnyRecord: TypeAlias = KnownRecord | UnknownRecord
 
-OUTCOMES = (TaskCompleted, TaskFailed, TaskBackingOff, TaskCancelled, WaitStarted, WaitEnded)
+OUTCOMES = (TaskCompleted, TaskFailed, TaskBackingOff, TaskCancelled, WaitStarted, WaitEnded, Received)
 """What an executor may still record while it hands a run back: nothing that starts an effect."""
 
 

@@ -1,6 +1,6 @@
 """The header of a run: where it is. What it did is the log; what the world told it is the inbox."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, StringConstraints, TypeAdapter
 
@@ -69,10 +69,25 @@ class Offer(Stored):
     last_error: str | None = None
 
 
+Duty: TypeAlias = Literal["tell_watchers", "cancel_children"]
+"""What is still to be done for a run that has ended."""
+
+
+class Directive(Stored):
+    """What the executor of a run is to do with it at once, because the run could not be taken from it."""
+
+    action: Literal["pause", "cancel"]
+    operation_id: str
+    explanation: str | None = None
+
+
 class Run(Stored):
     """A run's header. `revision` grows by one with every transition; `etag` changes with every write and is the condition of the next.
 
     `ready_at` is when a queued run became due, whatever became of its offers; while a pulled claim holds the run, when it had.
+    `inbox_seq` numbers the last message; `waits`, `seen_seq` and `open_child_waits` are what a parked run waits for, the last
+    message it had seen, and how many of its waits are for children. While it is paused they are kept, with `paused_from`.
+    `watched`: runs are to be told of its end. `duties` are left of a run that has ended.
     """
 
     v: Literal[1] = 1
@@ -84,6 +99,7 @@ class Run(Stored):
     input_hash: str
     options: RunOptions
     reference: str | None = None
+    parent: RunId | None = None
     created_at: TimestampMs
     revision: int
     state: AnyState
@@ -93,6 +109,12 @@ class Run(Stored):
     last_write: LastWrite | None = None
     inbox_seq: int = 0
     waits: tuple[Wait, ...] = ()
+    seen_seq: int = 0
+    open_child_waits: int = 0
+    watched: bool = False
+    paused_from: AnyState | None = None
+    directive: Directive | None = None
+    duties: tuple[Duty, ...] = ()
     recoveries: int = 0
     advance_errors: int = 0
     offer: Offer = Offer()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from aiki_push.domain.changes import Change, PutSlot, SaveRun
 from aiki_push.domain.errors import IllegalTransition
+from aiki_push.domain.limits import Limits
 from aiki_push.domain.log_records import AnyRecord, LogSlot, RecordedError, Tail, Transition
 from aiki_push.domain.run import MAX_TAIL_BYTES, LastWrite, Offer, Run
 from aiki_push.domain.run_states import PARKED, TERMINAL, Queued, RunState, Scheduled, Stalled, Status
@@ -100,8 +101,8 @@ class Told:
 def enter(run: Run, target: RunState, at: TimestampMs, told: Told = Told()) -> tuple[Run, Transition]:
     """`run` in the state `target`, one revision on, and the record that says so. The caller puts the record into the log.
 
-    Clears what belongs to the state it leaves: the claim, the waits, the offers, the times. Whoever enters a state that is due
-    some time sets `due_at`. Raises IllegalTransition.
+    Clears what belongs to the state it leaves: the claim and what its owner was directed to, the waits, what a pause has kept, the
+    offers, the times. Whoever enters a state that is due some time sets `due_at`. Raises IllegalTransition.
     """
     check_transition(run, target)
     record = Transition(
@@ -119,6 +120,11 @@ def enter(run: Run, target: RunState, at: TimestampMs, told: Told = Told()) -> t
         "claim": None,
         "last_write": None,
         "waits": (),
+        "seen_seq": 0,
+        "open_child_waits": 0,
+        "paused_from": None,
+        "directive": None,
+        "duties": (),
         "offer": Offer(),
         "ready_at": None,
         "due_at": None,
@@ -131,6 +137,14 @@ def queue(run: Run, target: Queued, at: TimestampMs, told: Told = Told()) -> tup
     """`run` ready to be claimed since `at`, its first offer due at once."""
     queued, record = enter(run, target, at, told)
     return queued.model_copy(update={"ready_at": at, "due_at": at}), record
+
+
+def ready_since(time: TimestampMs, now: TimestampMs, limits: Limits) -> TimestampMs:
+    """The `ready_at` of a run queued at `now` that was due at `time`: that, so that runs go in the order of their times.
+
+    Not so long ago, though, that the run would stall before anyone could take it.
+    """
+    return TimestampMs(max(min(time, now), now - limits.max_age_ms // 2))
 
 
 def is_terminal(run: Run) -> bool:
@@ -160,3 +174,18 @@ def seal(
     )
     moved_on = run.model_copy(update={"tail": Tail(position=position + 1, records=())})
     return SaveRun(moved_on), PutSlot(run.namespace, run.id, slot)
+
+
+def next_position(run: Run, last: LogSlot | None) -> int:
+    """The position after everything written: that of the tail while it is unsealed. `last` is the last slot of the log."""
+    return run.tail.position if last is None or last.position < run.tail.position else last.position + 1
+
+
+def take_away(run: Run, taken: Run, record: Transition, last: LogSlot | None, now: TimestampMs) -> tuple[Change, ...]:
+    """Write `taken`, which `run` becomes against its owner's will, and take the next slot of the log in the same transaction.
+
+    So the old owner's next append finds it taken, whatever it does. `last` is the last slot of the log.
+    """
+    position = next_position(run, last)
+    unsealed = run.tail.records if position == run.tail.position else ()
+    return seal(taken, position, (*unsealed, record), now)

@@ -1,4 +1,4 @@
-"""Starting a run, and putting a stalled one back in its queue."""
+"""Starting a run."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -6,9 +6,9 @@ from typing import Literal, TypeAlias
 from aiki_push.domain.changes import Change, CreateRun, PutReference, SaveRun
 from aiki_push.domain.errors import ReferenceConflict
 from aiki_push.domain.log_records import InputRecord, Tail, Transition
-from aiki_push.domain.run import MAX_OPERATIONS, Run, RunOptions, RunReference
+from aiki_push.domain.run import Run, RunOptions, RunReference
 from aiki_push.domain.run_states import Queued, Scheduled
-from aiki_push.domain.run_transitions import keep_in_tail, queue
+from aiki_push.domain.run_transitions import keep_in_tail
 from aiki_push.domain.values import DurationMs, RunId, StoredValue, TimestampMs
 
 ConflictPolicy: TypeAlias = Literal["error", "return_existing"]
@@ -100,15 +100,3 @@ def check_holder(holder: Run, input_hash: str, policy: ConflictPolicy) -> Run:
             run_id=holder.id,
         )
     return holder
-
-
-def decide_requeue(run: Run, operation_id: str, now: TimestampMs) -> tuple[Change, ...]:
-    """stalled → queued(redelivery) with a fresh clock; nothing where this operation was carried out before.
-
-    Raises IllegalTransition for a run that is not stalled.
-    """
-    if operation_id in run.operations:
-        return ()
-    queued, record = queue(run, Queued(reason="redelivery"), now)
-    remembered = (*run.operations, operation_id)[-MAX_OPERATIONS:]
-    return keep_in_tail(queued.model_copy(update={"recoveries": 0, "operations": remembered}), (record,), now)

@@ -7,13 +7,22 @@ from typing import Protocol, TypeAlias
 from aiki_push.domain.changes import Change
 from aiki_push.domain.endpoints import Endpoint
 from aiki_push.domain.errors import AikiError
-from aiki_push.domain.inbox import Message
+from aiki_push.domain.inbox import Message, Watcher
 from aiki_push.domain.log_records import LogSlot
 from aiki_push.domain.run import Run, RunReference
 from aiki_push.domain.run_states import Status
 from aiki_push.domain.values import RunId, TimestampMs
 
-Found: TypeAlias = Run | RunReference | LogSlot | Message | Endpoint | None
+
+@dataclass(frozen=True, slots=True)
+class SentEvent:
+    """An event that was sent with a reference, so that it is not sent to this run again."""
+
+    event: str
+    reference: str
+
+
+Found: TypeAlias = Run | RunReference | LogSlot | Message | Watcher | SentEvent | Endpoint | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +44,10 @@ class CommitRefused(AikiError):
         """The slot that stood in the way, if a slot did."""
         return next((one.found for one in self.refusals if isinstance(one.found, LogSlot)), None)
 
+    def found_event(self) -> SentEvent | None:
+        """The event that was sent before, if one stood in the way."""
+        return next((one.found for one in self.refusals if isinstance(one.found, SentEvent)), None)
+
     def found_run(self) -> Run | None:
         """The run that stood in the way, if one did."""
         return next((one.found for one in self.refusals if isinstance(one.found, Run)), None)
@@ -42,7 +55,10 @@ class CommitRefused(AikiError):
 
 @dataclass(frozen=True, slots=True)
 class RunContents:
-    """A run as one consistent read sees it: `slots` and `messages` in order; `is_complete` is False where more slots follow."""
+    """A run as one consistent read sees it: `slots` and `messages` in order; `is_complete` is False where more slots follow.
+
+    More messages follow where the last one is not the header's `inbox_seq`th.
+    """
 
     run: Run
     slots: tuple[LogSlot, ...]
@@ -126,7 +142,7 @@ class Store(Protocol):
         ...
 
     def load_contents(self, namespace: str, run_id: str, *, max_bytes: int) -> RunContents:
-        """Header, log and inbox by one consistent read, with slots up to about `max_bytes` of JSON. Raises NotFound."""
+        """Header, inbox and log by one consistent read, up to about `max_bytes` of JSON, half of it messages. Raises NotFound."""
         ...
 
     def log(self, namespace: str, run_id: str, *, after: int, max_bytes: int) -> LogPage:
@@ -137,8 +153,12 @@ class Store(Protocol):
         """The slot at the highest position that exists as an item; None where the whole log is still in the tail."""
         ...
 
-    def inbox(self, namespace: str, run_id: str, *, after: int) -> tuple[Message, ...]:
-        """Messages with a number greater than `after`, in order."""
+    def inbox(self, namespace: str, run_id: str, *, after: int, max_bytes: int | None = None) -> tuple[Message, ...]:
+        """Messages with a number greater than `after`, in order, up to about `max_bytes` of JSON and at least one; None: all."""
+        ...
+
+    def watchers(self, namespace: str, run_id: str, *, limit: int) -> tuple[Watcher, ...]:
+        """Those still to be told of the run's end, at most `limit`, by consistent read, in the order of their ids."""
         ...
 
     def commit(self, *changes: Change) -> None:

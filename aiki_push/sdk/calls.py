@@ -5,8 +5,11 @@ from contextvars import Context
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from aiki_push.domain.inbox import Message
+from aiki_push.domain.log_records import CallEnded
 from aiki_push.domain.retry import RetryStrategy
-from aiki_push.domain.values import Inline, Json
+from aiki_push.domain.values import DurationMs, Inline, Json, StoredValue, TimestampMs
+from aiki_push.ports.api.calls import Call
 
 Interrupted = Literal["retry", "fail"]
 """What happens to a task whose execution was cut off, so that nobody knows whether its effect took place."""
@@ -18,6 +21,7 @@ class TaskCall:
 
     `invoke` calls the author's handler in the given context; where the handler is a plain function it is called in a thread.
     `encode` turns what it returned into JSON that restores to the same value. Raises NotSerializable.
+    `expected_ms` is how long the author expects an execution to take.
     """
 
     name: str
@@ -28,7 +32,25 @@ class TaskCall:
     encode: Callable[[object], Json]
     retry: RetryStrategy
     interrupted: Interrupted
+    expected_ms: DurationMs | None
     context: Context
+
+
+@dataclass(frozen=True, slots=True)
+class WaitCall:
+    """A wait for an event (`key` is its name), for the end of a run (its id), or a sleep (its name), for `duration_ms` at most."""
+
+    kind: Literal["event", "child", "sleep"]
+    key: str
+    duration_ms: DurationMs | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunCall:
+    """A call on another run. `content` is what tells it from others; `request` makes it, given its ordinal and an id of its own."""
+
+    content: str
+    request: Callable[[int, str], Call]
 
 
 class Calls(Protocol):
@@ -38,8 +60,29 @@ class Calls(Protocol):
         """The task's recorded or fresh output. Awaiting it raises what the record holds, first time and on replay alike."""
         ...
 
+    def call_run(self, call: RunCall) -> Awaitable[CallEnded]:
+        """What became of the call on another run. Awaiting it raises nothing: a refusal is in the record."""
+        ...
+
+    def wait(self, call: WaitCall) -> Awaitable[Message | None]:
+        """The message that ended the wait; None where the time passed first."""
+        ...
+
+    def value_of(self, stored: StoredValue, /) -> Json:
+        """A value that came with a message that was given."""
+        ...
+
     def cannot_restore(self, reason: str) -> None:
         """A recorded value does not fit the code's type any more: the run stalls, whatever the workflow does next."""
+        ...
+
+    @property
+    def now_at(self) -> TimestampMs:
+        """The workflow's clock: the time of the latest thing it was given, the same on every replay."""
+        ...
+
+    def draw(self) -> bytes:
+        """16 bytes that look random: the same on every replay of this attempt, and never again in this run."""
         ...
 
     @property

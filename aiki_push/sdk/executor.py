@@ -5,20 +5,22 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 from aiki_push.domain.errors import ApiError, ServerUnreachable, SettingsError
 from aiki_push.domain.ids import token_text
 from aiki_push.domain.retry import Never
-from aiki_push.domain.run_states import SelfCause
+from aiki_push.domain.run_states import SelfCause, Status
 from aiki_push.domain.values import Json, RunId, TimestampMs
-from aiki_push.ports.api.claims import Claimed, ClaimRun, Complete, Fail, NotClaimed, Park, ReleaseClaim, Retry, SegmentEnd, Stall
+from aiki_push.ports.api.checkpoints import Complete, Ended, Fail, Park, Retry, SegmentEnd, Stall, Yield
+from aiki_push.ports.api.claims import Claimed, ClaimRun, Inbox, NotClaimed, ReleaseClaim
 from aiki_push.sdk.client import Client
 from aiki_push.sdk.registry import Registry
 from aiki_push.sdk.replay.claim_keeper import ClaimKeeper, ThreadKeeper
 from aiki_push.sdk.replay.ending import Attempt
 from aiki_push.sdk.replay.journal import AbandonedSegment, HandedBack, Journal, LostRun
-from aiki_push.sdk.replay.log_reading import read_memory
+from aiki_push.sdk.replay.log_reading import read_memory, read_whole
 from aiki_push.sdk.replay.memory import Memory
 from aiki_push.sdk.replay.recorded_errors import record_error
 from aiki_push.sdk.replay.replayer import Replayer
@@ -35,6 +37,7 @@ Outcome = Literal[
     "yielded",
     "released",
     "stalled",
+    "stopped",
     "lost",
     "already_claimed",
     "not_queued",
@@ -91,13 +94,16 @@ class Executor:
         self._keeper = keeper
         self._unfit: SettingsError | None = None
 
-    async def execute(self, run_id: str, *, revision: int | None) -> SegmentResult:
+    async def execute(self, run_id: str, *, revision: int | None, left_ms: float = inf) -> SegmentResult:
         """Claim the run, at `revision` where given, and execute it until its segment ends.
+
+        The invocation ends after `left_ms`: what does not fit into that is handed back for the next one.
 
         Raises SettingsError (the refresh interval does not fit the server's idle timeout), ServerUnreachable and ApiError
         (the claim itself could not be had), and what the client's context factory raises: nothing was executed then, and the run
         is tried again once its claim has gone stale.
         """
+        ends_at_ms = self._client.clock.monotonic_ms() + left_ms
         if self._unfit is not None:
             raise self._unfit  # claiming and releasing runs again and again would help nobody
         claim_id = token_text(self._client.entropy.token(15))
@@ -108,7 +114,7 @@ class Executor:
         version = self._registry.find(claimed.run.workflow, claimed.run.version)
         if version is None or self._config.claim_refresh_interval_ms * 2 >= claimed.claim_idle_timeout_ms:
             return await self._release(claimed, version)
-        return SegmentResult(await self._execute(claimed, version))
+        return SegmentResult(await self._execute(claimed, version, ends_at_ms))
 
     async def _release(self, claimed: Claimed, version: AnyWorkflowVersion | None) -> SegmentResult:
         await self._client.api.call(ReleaseClaim(run_id=claimed.run.id, token=claimed.token))
@@ -121,20 +127,21 @@ class Executor:
         )
         raise self._unfit
 
-    async def _execute(self, claimed: Claimed, version: AnyWorkflowVersion) -> Outcome:
+    async def _execute(self, claimed: Claimed, version: AnyWorkflowVersion, ends_at_ms: float) -> Outcome:
         loop = asyncio.get_running_loop()
-        lost: list[Callable[[], None]] = []
+        line = _Line()
         keeper = self._keeper(
             self._client.connect,
             claimed,
             interval_ms=self._config.claim_refresh_interval_ms,
             clock=self._client.clock,
-            on_lost=lambda: _call_in(loop, lambda: lost[0]() if lost else None),
+            on_lost=lambda: _call_in(loop, line.lose),
+            on_news=lambda news: _call_in(loop, lambda: line.hear(news)),
         )
         keeper.start()
         journal = Journal(self._client.api, claimed, self._client.entropy, keeper.is_alive)
         try:
-            return _outcome(claimed, await self._run(claimed, version, journal, lost))
+            return await self._run(claimed, version, journal, line, ends_at_ms)
         except LostRun:
             return "lost"
         except HandedBack:
@@ -146,38 +153,43 @@ class Executor:
             keeper.stop()
 
     async def _run(
-        self, claimed: Claimed, version: AnyWorkflowVersion, journal: Journal, lost: list[Callable[[], None]]
-    ) -> SegmentEnd:
+        self, claimed: Claimed, version: AnyWorkflowVersion, journal: Journal, line: "_Line", ends_at_ms: float
+    ) -> Outcome:
         began_ms = self._client.clock.monotonic_ms()
-        memory, value_of = await read_memory(self._client.api, claimed)
+        claimed = await read_whole(self._client.api, claimed)
+        memory, values = await read_memory(self._client.api, claimed)
         if memory.unknown is not None:
             explanation = f"the log has a record of type {memory.unknown.type!r}; a newer release wrote it: upgrade the executor"
-            return await _end(journal, Stall(reason="unknown_record", explanation=explanation))
-        replayer = Replayer(claimed.run.id, memory, value_of)
+            return await _end(claimed, journal, Stall(reason="unknown_record", explanation=explanation))
+        attempt = claimed.run.attempts
+        replayer = Replayer(claimed.run.id, memory, values, attempt=attempt, messages=claimed.messages)
         try:
-            given = _input(version, memory, value_of)
+            given = _input(version, memory, values)
         except CannotRestore as error:
-            return await _end(journal, _bad_input(error, memory))
+            return await _end(claimed, journal, _bad_input(error, memory))
         info = _info(claimed)
         run = Run(info, replayer, await self._client.context_for(info))
         segment = Segment(
             claimed.run.id,
             replayer,
             journal,
+            values,
             now=self._server_time(max(claimed.now, memory.last_at), began_ms),
+            left_ms=lambda: ends_at_ms - self._client.clock.monotonic_ms(),
             clock=self._client.clock,
             entropy=self._client.entropy,
             config=self._config.segment,
             encode=version.encode_output,
-            attempt=Attempt(claimed.run.attempts, claimed.run.options.retry or Never()),
-            seen_seq=claimed.messages[-1].seq if claimed.messages else 0,
+            attempt=Attempt(attempt, claimed.run.options.retry or Never()),
+            inbox_known_at=memory.claimed_at,
         )
-        lost.append(segment.lose)
+        line.connect(segment)
         try:
-            return await segment.run(replayer.start(version.handler(run, *given)))
+            end = await segment.run(replayer.start(version.handler(run, *given)))
         except ApiError as error:
             # A write that can never succeed, such as the log's 50 001st slot: the run cannot go on, and says so.
-            return await _end(journal, Fail(cause=SelfCause(), error=record_error(error)))
+            return await _end(claimed, journal, Fail(cause=SelfCause(), error=record_error(error)))
+        return _outcome(claimed, end, segment.status)
 
     def _server_time(self, claimed_at: int, began_ms: float) -> Callable[[], TimestampMs]:
         """The server's time at the claim, and on by this process's monotonic clock: clocks of executors do not matter."""
@@ -185,12 +197,39 @@ class Executor:
         return lambda: TimestampMs(claimed_at + int(clock.monotonic_ms() - began_ms))
 
 
-async def _end(journal: Journal, end: SegmentEnd) -> SegmentEnd:
+class _Line:
+    """From a claim keeper to the segment, once there is one. Used on the segment's event loop."""
+
+    def __init__(self) -> None:
+        self._segment: Segment | None = None
+        self._unheard: list[Inbox] = []
+        self._is_lost = False
+
+    def connect(self, segment: Segment) -> None:
+        self._segment = segment
+        for news in self._unheard:
+            segment.hear(news)
+        if self._is_lost:
+            segment.lose()
+
+    def lose(self) -> None:
+        self._is_lost = True
+        if self._segment is not None:
+            self._segment.lose()
+
+    def hear(self, news: Inbox) -> None:
+        if self._segment is None:
+            self._unheard.append(news)
+        else:
+            self._segment.hear(news)
+
+
+async def _end(claimed: Claimed, journal: Journal, end: SegmentEnd) -> Outcome:
     try:
-        await journal.end(end)
+        answer = await journal.end(end)
     except ApiError as error:
         raise AbandonedSegment(str(error)) from error
-    return end
+    return _outcome(claimed, end, answer.status if isinstance(answer, Ended) else None)
 
 
 def _info(claimed: Claimed) -> RunInfo:
@@ -207,7 +246,7 @@ def _input(version: AnyWorkflowVersion, memory: Memory, value_of: Callable[..., 
 
 def _bad_input(error: CannotRestore, memory: Memory) -> SegmentEnd:
     """An input that never fitted fails the run; one that has been worked on fitted earlier code, and waits for a fix."""
-    if memory.tasks:
+    if memory.has_worked:
         return Stall(reason="cannot_restore", explanation=str(error))
     return Fail(cause=SelfCause(), error=record_error(error))
 
@@ -217,7 +256,9 @@ def _call_in(loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> N
         loop.call_soon_threadsafe(function)
 
 
-def _outcome(claimed: Claimed, end: SegmentEnd) -> Outcome:
+def _outcome(claimed: Claimed, end: SegmentEnd, status: Status | None) -> Outcome:
+    if status in ("paused", "cancelled"):
+        return "stopped"
     match end:
         case Complete():
             return "completed"
@@ -231,6 +272,8 @@ def _outcome(claimed: Claimed, end: SegmentEnd) -> Outcome:
         case Stall(reason=reason):
             _tell(claimed, f"is stalled ({reason})")
             return "stalled"
+        case Yield():
+            return "stalled" if status == "stalled" else "yielded"
 
 
 def _tell(claimed: Claimed, what: str) -> None:

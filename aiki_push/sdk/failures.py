@@ -48,3 +48,7 @@ class RunFailed(WorkflowError):
         self.run_id = run_id
         self.status = status
         self.error = error
+
+
+class ChildFailed(RunFailed):
+    """The child whose output a workflow asked for did not complete. Uncaught, it is the cause of the workflow's own failure."""

@@ -16,4 +16,5 @@ def is_name(name: object) -> bool:
 def check_name(name: object, *, what: str) -> None:
     """Raises SettingsError unless `name` is 1 to 128 letters, digits, or `.`, `_`, `:`, `-`."""
     if not is_name(name):
-        raise SettingsError(f"{name!r} cannot name a {what}: use {NAMES_ARE}")
+        article = "an" if what[0] in "aeiou" else "a"
+        raise SettingsError(f"{name!r} cannot name {article} {what}: use {NAMES_ARE}")

@@ -11,9 +11,9 @@ from typing_extensions import TypedDict
 from aiki_push.domain.durations import duration_ms
 from aiki_push.domain.errors import SettingsError
 from aiki_push.domain.retry import Exponential, Fixed, Jittered, Never, RetryStrategy
-from aiki_push.domain.run import MAX_REFERENCE_LENGTH, REFERENCE_PATTERN
+from aiki_push.domain.run import MAX_REFERENCE_LENGTH, REFERENCE_PATTERN, RunOptions
 from aiki_push.domain.starts import ConflictPolicy
-from aiki_push.domain.values import DEFAULT_PRIORITY, DurationMs, Json
+from aiki_push.domain.values import DurationMs, Json
 from aiki_push.sdk.names import NAMES_ARE, is_name
 
 PriorityLevel: TypeAlias = Literal[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
@@ -36,7 +36,7 @@ class Options:
 
     retry: RetryStrategy | None = None
     pool: str | None = None
-    priority: int = DEFAULT_PRIORITY
+    priority: int | None = None
     delay_ms: DurationMs | None = None
     reference_id: str | None = None
     conflict_policy: ConflictPolicy | None = None
@@ -46,6 +46,10 @@ class Options:
         if path not in _CHECKS:
             raise SettingsError(f"{of} has no option {path!r}; its options are {_PATHS}")
         return replace(self, **_CHECKS[path](value, f"{of}: {path}"))
+
+    def inheriting(self, parent: RunOptions) -> "Options":
+        """The options of a child: pool and priority are its own, or else its parent's."""
+        return replace(self, pool=self.pool or parent.pool, priority=parent.priority if self.priority is None else self.priority)
 
     def request_fields(self, *, of: str) -> dict[str, Json]:
         """The options as fields of StartRun, without those that were not set. Raises SettingsError for a policy without a reference."""

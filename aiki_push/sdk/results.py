@@ -5,9 +5,10 @@ from typing import Generic, TypeVar
 
 from aiki_push.domain.log_records import RecordedError
 from aiki_push.domain.run_states import Cause
-from aiki_push.sdk.failures import RunFailed
+from aiki_push.sdk.failures import ChildFailed, RunFailed
 
 O_co = TypeVar("O_co", covariant=True)
+T_co = TypeVar("T_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +38,32 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class Finished(Generic[O_co]):
-    """The run ended in `state`."""
+    """The run ended in `state`. `is_child`: it was waited for by a workflow."""
 
     run_id: str
     state: Completed[O_co] | Failed | Cancelled
+    is_child: bool = False
 
     def value(self) -> O_co:
-        """The output of a completed run. Raises RunFailed otherwise."""
+        """The output of a completed run. Raises RunFailed otherwise; in a workflow, for a child, ChildFailed."""
         if isinstance(self.state, Completed):
             return self.state.output
         error = self.state.error if isinstance(self.state, Failed) else None
-        raise RunFailed(self.run_id, self.state.status, error)
+        raise (ChildFailed if self.is_child else RunFailed)(self.run_id, self.state.status, error)
+
+
+@dataclass(frozen=True, slots=True)
+class Received(Generic[T_co]):
+    """An event arrived, with this `data`."""
+
+    data: T_co
+
+
+@dataclass(frozen=True, slots=True)
+class Slept:
+    """A sleep is over: because its time passed, or because somebody woke it up early."""
+
+    woken_early: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
+from uuid import UUID
 
+from aiki_push.domain.durations import duration_ms
 from aiki_push.domain.run import RunOptions
 from aiki_push.domain.values import RunId
-from aiki_push.sdk.calls import Calls
+from aiki_push.sdk.calls import Calls, WaitCall
 from aiki_push.sdk.logger import WORKFLOW_LOGGER, RunLogger
+from aiki_push.sdk.names import check_name
+from aiki_push.sdk.peer import Peer, check_run_id
+from aiki_push.sdk.results import Slept
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,32 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run({self.id}, {self.workflow} {self.version})"
+
+    async def sleep(self, name: str, duration: timedelta) -> Slept:
+        """Wait for `duration`, or until somebody wakes up the sleeps of this name. No process is used meanwhile.
+
+        The n-th sleep of a name is the same one on every replay. Where changed code gives it another duration, that counts from when
+        it began. Raises SettingsError (a wrong name, a duration that is no length of time).
+        """
+        check_name(name, what="sleep")
+        length = duration_ms(duration, name=f"{name}: duration")
+        return Slept(woken_early=await self._calls.wait(WaitCall("sleep", name, length)) is not None)
+
+    def now(self) -> datetime:
+        """The workflow's time, in UTC: that of the latest thing it was given, the same on every replay."""
+        return datetime.fromtimestamp(self._calls.now_at / 1_000, UTC)
+
+    def uuid(self) -> UUID:
+        """A UUID (version 4) that is the same on every replay of this attempt."""
+        return UUID(bytes=self._calls.draw(), version=4)
+
+    def random(self) -> float:
+        """A number from [0, 1) that is the same on every replay of this attempt."""
+        return (int.from_bytes(self._calls.draw()[:7], "big") >> 3) / 2**53  # as many bits as a float holds: more may round to 1
+
+    def peer(self, run_id: str) -> Peer:
+        """Another run, to send events to and to control. Raises SettingsError for what is no run id."""
+        return Peer(self._calls, check_run_id(run_id, "run.peer: run_id"))
 
     @property
     def calls(self) -> Calls:

@@ -7,11 +7,14 @@ from typing import Generic, TypeVar, overload
 
 from aiki_push.domain import run_states
 from aiki_push.domain.durations import duration_ms
-from aiki_push.domain.errors import AikiError
+from aiki_push.domain.errors import AikiError, SettingsError
 from aiki_push.domain.ids import token_text
 from aiki_push.domain.values import DurationMs, Inline, RunId
-from aiki_push.ports.api.runs import GetHistory, GetRun, HistoryEntry, RequeueRun, RunView, WaitRun
+from aiki_push.ports.api.controls import CancelRun, PauseRun, RequeueRun, ResumeRun, WakeUpRun
+from aiki_push.ports.api.operation import Operation
+from aiki_push.ports.api.runs import MAX_EXPLANATION_LENGTH, GetHistory, GetRun, HistoryEntry, RunView, WaitRun
 from aiki_push.sdk.client import Client
+from aiki_push.sdk.names import check_name
 from aiki_push.sdk.results import Cancelled, Completed, Failed, Finished, TimedOut
 from aiki_push.sdk.types.json_type import JsonType
 
@@ -39,6 +42,11 @@ class Handle(Generic[O_co]):
     def id(self) -> RunId:
         """The run's id."""
         return self.run.id
+
+    @property
+    def client(self) -> Client:
+        """The client that the run was started or found with."""
+        return self._client
 
     async def refresh(self) -> RunView:
         """Read the run again. Raises NotFound."""
@@ -72,7 +80,8 @@ class Handle(Generic[O_co]):
             asked = time()
             held_s = LONGEST_POLL_S if until is None else max(0.0, min(LONGEST_POLL_S, until - asked))
             self.run = await self._client.api.call(WaitRun(run_id=self.id, timeout_ms=DurationMs(int(held_s * 1_000))))
-            if time() - asked < min(QUICK_ANSWER_S, held_s):
+            has_ended = self.run.state.status in run_states.TERMINAL
+            if not has_ended and time() - asked < min(QUICK_ANSWER_S, held_s):
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
         return Finished(self.id, self._end_state())
@@ -90,11 +99,47 @@ class Handle(Generic[O_co]):
             case other:
                 raise AikiError(f"run {run.id} is {other.status} but the server's answer lacks how it ended; upgrade the server")
 
+    async def pause(self) -> RunView:
+        """Stop the run until it is resumed; a task that is being executed is cut off without using an attempt.
+
+        Where `run.directive` says so, a busy executor does it within a second or so. Raises IllegalTransition for a run that has
+        ended, or is stalled or paused.
+        """
+        return await self._control(PauseRun(run_id=self.id, operation_id=self._operation_id()))
+
+    async def resume(self) -> RunView:
+        """Let the paused run go on where it was. Raises IllegalTransition for a run that is not paused."""
+        return await self._control(ResumeRun(run_id=self.id, operation_id=self._operation_id()))
+
+    async def cancel(self, explanation: str | None = None) -> RunView:
+        """End the run, and then the runs that it has started. `explanation` is told to whoever waits for it.
+
+        Where `run.directive` says so, a busy executor does it within a second or so. Raises IllegalTransition for a run that has
+        ended, SettingsError for an explanation that is no str of 1 to 1 024 characters.
+        """
+        if explanation is not None and not (isinstance(explanation, str) and 0 < len(explanation) <= MAX_EXPLANATION_LENGTH):
+            raise SettingsError(f"explanation must be a str of 1 to {MAX_EXPLANATION_LENGTH} characters, or None")
+        return await self._control(CancelRun(run_id=self.id, operation_id=self._operation_id(), explanation=explanation))
+
+    async def wakeup(self, name: str | None = None) -> RunView:
+        """End the sleeps named `name`, or all of them, that the run is in now.
+
+        Raises IllegalTransition for a run that is parked on no such sleep, or is not under way; SettingsError for what is no name.
+        """
+        if name is not None:
+            check_name(name, what="sleep")
+        return await self._control(WakeUpRun(run_id=self.id, operation_id=self._operation_id(), sleep=name))
+
     async def requeue(self) -> RunView:
         """Put the run back in its queue, once what stalled it is mended. Raises IllegalTransition for a run that is not stalled."""
-        operation_id = token_text(self._client.entropy.token(15))
-        self.run = await self._client.api.call(RequeueRun(run_id=self.id, operation_id=operation_id))
+        return await self._control(RequeueRun(run_id=self.id, operation_id=self._operation_id()))
+
+    async def _control(self, operation: Operation[RunView]) -> RunView:
+        self.run = await self._client.api.call(operation)
         return self.run
+
+    def _operation_id(self) -> str:
+        return token_text(self._client.entropy.token(15))
 
     async def history(self) -> AsyncIterator[HistoryEntry]:
         """What the run did, oldest first, as far as it is recorded now."""

@@ -6,13 +6,15 @@ import sys
 from collections.abc import Callable, Coroutine
 from copy import copy
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar, overload
 
 from typing_extensions import TypeForm
 
 from aiki_push.domain.canonical_json import NO_INPUT_HASH, input_hash
+from aiki_push.domain.durations import duration_ms
 from aiki_push.domain.retry import Never, RetryStrategy
-from aiki_push.domain.values import Inline, Json, RunId
+from aiki_push.domain.values import DurationMs, Inline, Json, RunId
 from aiki_push.sdk.arguments import check_arguments
 from aiki_push.sdk.calls import Interrupted, TaskCall
 from aiki_push.sdk.logger import TASK_LOGGER, RunLogger
@@ -75,6 +77,7 @@ class Task(Generic[P, O]):
         output_type: JsonType[O],
         retry: RetryStrategy,
         interrupted: Interrupted,
+        expected_ms: DurationMs | None,
     ) -> None:
         self.name = name
         self.handler = handler
@@ -84,6 +87,7 @@ class Task(Generic[P, O]):
         self._output_type = output_type
         self._retry = retry
         self._interrupted: Interrupted = interrupted
+        self._expected_ms = expected_ms
 
     def __repr__(self) -> str:
         return f"Task({self.name})"
@@ -129,6 +133,7 @@ class Task(Generic[P, O]):
             encode=self._encode,
             retry=self._retry,
             interrupted=self._interrupted,
+            expected_ms=self._expected_ms,
             context=contextvars.copy_context(),
         )
 
@@ -157,6 +162,7 @@ def task(
     *,
     retry: RetryStrategy | None = None,
     interrupted: Interrupted = "retry",
+    expected_duration: timedelta | None = None,
     input: TypeForm[Any] | None = None,
     output: TypeForm[Any] | None = None,
     json: JsonRule = "strict",
@@ -165,12 +171,14 @@ def task(
 
     `retry` says what happens when it raises; without it nothing is tried again. `interrupted`: an execution that was cut off by a
     crash is repeated ("retry"), or the task fails with OutcomeUnknown ("fail"), for effects that must never be repeated blindly.
+    `expected_duration`: where an invocation has less time left than this, the task is not started in it but in the next one.
     `input` and `output` stand in for type hints. `json="typed"` also allows types that pydantic itself takes to JSON and back, like
     datetime and UUID.
     Raises NotSerializable and SettingsError for handlers that JSON cannot serve, naming the place.
     """
     check_name(name, what="task")
     strategy = Never() if retry is None else check_retry(retry, f"{name}: retry")
+    expected_ms = None if expected_duration is None else duration_ms(expected_duration, name=f"{name}: expected_duration")
     names = sys._getframe(1).f_locals
 
     def decorate(handler: Callable[..., object]) -> Task[..., Any]:
@@ -182,6 +190,7 @@ def task(
             JsonType(hints.output, at=f"{name}: output", json=json),
             strategy,
             interrupted,
+            expected_ms,
         )
 
     return decorate

@@ -5,6 +5,7 @@ from copy import copy
 from datetime import timedelta
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, overload
 
+from aiki_push.domain.canonical_json import NO_INPUT_HASH, input_hash
 from aiki_push.domain.errors import NotFound, SettingsError
 from aiki_push.domain.ids import ulid
 from aiki_push.domain.retry import RetryStrategy
@@ -12,8 +13,11 @@ from aiki_push.domain.starts import ConflictPolicy
 from aiki_push.domain.values import Json, RunId
 from aiki_push.ports.api.runs import GetRun, ListRuns, StartRun
 from aiki_push.sdk.arguments import check_arguments
+from aiki_push.sdk.child import ChildHandle, start_child
 from aiki_push.sdk.client import Client
+from aiki_push.sdk.event import Referenced
 from aiki_push.sdk.options import SINGLE_START_PATHS, Options, PriorityLevel, Reference, check_reference
+from aiki_push.sdk.run import Run
 from aiki_push.sdk.run_handle import Handle
 from aiki_push.sdk.sizes import check_size
 from aiki_push.sdk.types.json_type import JsonType
@@ -67,6 +71,12 @@ class AnyWorkflowVersion:
         check_size(encoded, at=at)
         return {"input": encoded}
 
+    def input_digest(self, *args: Any) -> str:
+        """The hash by which a call with this input is known: fields that equal their defaults do not count."""
+        if self.input_type is None:
+            return NO_INPUT_HASH
+        return input_hash(self.input_type.key_value(args[0], at=f"{self.name}: input"))
+
     def encode_output(self, output: object) -> Json:
         """What the handler returned as JSON that restores to the same value. Raises NotSerializable, PayloadTooLarge."""
         at = f"{self.name}: output"
@@ -88,6 +98,10 @@ class SingleStart(Generic[P, O]):
     async def start(self, client: Client, /, *args: P.args, **kwargs: P.kwargs) -> Handle[O]:
         """Start the run, or find the one with this reference. Raises as WorkflowVersion.start, and ReferenceConflict."""
         return await _start(client, self._version, self._options, self._version.encode_input(*args, **kwargs))
+
+    async def start_as_child(self, run: Run, /, *args: P.args, **kwargs: P.kwargs) -> ChildHandle[O]:
+        """Start the run as a child of `run`, or find the one with this reference. Raises as WorkflowVersion.start_as_child."""
+        return await _start_child(run, self._version, self._options, *args, **kwargs)
 
     @overload
     def with_(self, path: Literal["retry"], value: RetryStrategy, /) -> "SingleStart[P, O]": ...
@@ -119,6 +133,17 @@ class WorkflowVersion(AnyWorkflowVersion, Generic[P, O]):
         JSON), PayloadTooLarge, ServerUnreachable, and what the server refuses with.
         """
         return await _start(client, self, self.options, self.encode_input(*args, **kwargs))
+
+    async def start_as_child(self, run: Run, /, *args: P.args, **kwargs: P.kwargs) -> ChildHandle[O]:
+        """Start a run as a child of `run`, exactly once, with the pool and priority of `run` unless this version has its own.
+
+        Raises InvalidValue, NotSerializable, PayloadTooLarge, and ReferenceConflict: another input is known by the reference.
+        """
+        return await _start_child(run, self, self.options, *args, **kwargs)
+
+    def referenced(self, reference: str) -> Referenced:
+        """The run of this version that has this reference, to send events to. Raises SettingsError for an impossible one."""
+        return Referenced(self.name, self.version, check_reference(reference, f"{self}: reference"))
 
     @overload
     def with_(self, path: Literal["retry"], value: RetryStrategy, /) -> "WorkflowVersion[P, O]": ...
@@ -169,3 +194,16 @@ async def _start(client: Client, version: AnyWorkflowVersion, options: Options, 
     request = StartRun.model_validate(asked | given | options.request_fields(of=str(version)))
     view = await client.api.call(request)
     return Handle(client, view, version.output_type)
+
+
+async def _start_child(run: Run, version: AnyWorkflowVersion, options: Options, *args: Any, **kwargs: Any) -> ChildHandle[Any]:
+    given = version.encode_input(*args, **kwargs)
+    return await start_child(
+        run,
+        version.name,
+        version.version,
+        options=options,
+        given=given,
+        digest=version.input_digest(*args),
+        output_type=version.output_type,
+    )

@@ -1,9 +1,10 @@
 """What an owner writes: appends, the end of its segment, and the hand-back after an append that got no answer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
-from aiki_push.domain.changes import Change
+from aiki_push.domain.changes import Change, PutSlot
 from aiki_push.domain.checkpoints import (
     Checkpoint,
     CompleteRun,
@@ -12,6 +13,7 @@ from aiki_push.domain.checkpoints import (
     RetryRun,
     RunEnd,
     StallRun,
+    YieldRun,
     append,
     decide_end,
     decide_hand_back,
@@ -19,10 +21,12 @@ from aiki_push.domain.checkpoints import (
 )
 from aiki_push.domain.claims import check_owner, decide_corrupt
 from aiki_push.domain.errors import InvalidRequest, InvalidToken, LogFull, PayloadTooLarge, RevisionConflict
-from aiki_push.domain.log_records import InputRecord, KnownRecord, LogSlot, TaskCompleted, TaskStarted, Transition
+from aiki_push.domain.log_records import CallEnded, InputRecord, KnownRecord, LogSlot, TaskCompleted, TaskStarted, Transition
+from aiki_push.domain.messages import tell
 from aiki_push.domain.run import Run
 from aiki_push.domain.values import Json, PayloadReference, RunId
-from aiki_push.ports.api.claims import (
+from aiki_push.ports.api.calls import Call
+from aiki_push.ports.api.checkpoints import (
     MAX_CHECKPOINT_BYTES,
     AppendCheckpoint,
     Appended,
@@ -36,9 +40,13 @@ from aiki_push.ports.api.claims import (
     Retry,
     SegmentEnd,
     Stall,
+    Yield,
 )
 from aiki_push.ports.store import CommitRefused
+from aiki_push.server.call_checks import check_calls, check_distinct
+from aiki_push.server.calls import CallsOf, Outcome
 from aiki_push.server.claim_tokens import ClaimToken, mint, read
+from aiki_push.server.claims import messages_after
 from aiki_push.server.context import MAX_ROUNDS, ServerContext, overcrowded
 from aiki_push.server.stored_values import StoredValues
 
@@ -54,6 +62,7 @@ def checkpoint(context: ServerContext, namespace: str, request: AppendCheckpoint
             run_id=request.run_id,
         )
     _check_records(request)
+    _check_calls(request)
     values = StoredValues(context.payloads, namespace, request.run_id)
     written = Checkpoint(
         owner=token.owner,
@@ -62,9 +71,9 @@ def checkpoint(context: ServerContext, namespace: str, request: AppendCheckpoint
         is_first=token.is_first,
         records=values.store_records(request.records),
     )
+    if request.end is None:
+        return _append(context, namespace, request.run_id, written, request.calls)
     match request.end:
-        case None:
-            return _append(context, namespace, request.run_id, written)
         case HandBack():
             return _hand_back(context, namespace, request.run_id, written)
         case end:
@@ -91,7 +100,7 @@ def _check_records(request: AppendCheckpoint) -> None:
 
 def _fault(record: KnownRecord, *, is_hand_back: bool) -> str | None:
     match record:
-        case InputRecord() | Transition():
+        case InputRecord() | Transition() | CallEnded():
             return f"{record.type} records are the server's to write"
         case TaskStarted() if is_hand_back:
             return "a hand-back carries outcomes only, nothing that starts an effect"
@@ -101,19 +110,73 @@ def _fault(record: KnownRecord, *, is_hand_back: bool) -> str | None:
             return None
 
 
-def _append(context: ServerContext, namespace: str, run_id: RunId, written: Checkpoint) -> Appended:
+def _check_calls(request: AppendCheckpoint) -> None:
+    check_calls(request.calls)
+    if request.calls and request.end is not None:
+        message = "calls on other runs end no segment; send them in a checkpoint of their own"
+        raise InvalidRequest(message, errors=[{"field": "calls", "message": message}])
+
+
+def _append(context: ServerContext, namespace: str, run_id: RunId, written: Checkpoint, calls: tuple[Call, ...]) -> Appended:
     if written.position >= context.limits.max_log_slots:
         raise LogFull(f"the log of run {run_id} has {written.position} slots, the limit", run_id=run_id)
-    run = context.store.load(namespace, run_id) if written.is_first else None
+    calls_of = CallsOf(context, namespace, run_id)
+    for attempt in range(MAX_ROUNDS):
+        resolved = [calls_of.resolve(call, attempt) for call in calls]
+        check_distinct([outcome for outcome, _ in resolved])
+        changes, ended = _appended(context, namespace, run_id, written, resolved)
+        try:
+            context.commit(changes)
+        except CommitRefused as refused:
+            found = _slot_of(run_id, refused)
+            if found is None:  # another run that a call is about was written meanwhile
+                calls_of.learn(refused)
+                context.back_off(attempt)
+                continue
+            slot = _own_slot(context, context.store.load(namespace, run_id), written, found)
+            if slot.checkpoint_id != written.checkpoint_id:
+                raise _used_token(run_id, written) from None
+            ended = _ended_in(slot)
+        token = _next_token(context, namespace, run_id, written)
+        return Appended(position=written.position + 1, token=token, ended=ended)
+    raise overcrowded(run_id)
+
+
+def _appended(
+    context: ServerContext,
+    namespace: str,
+    run_id: RunId,
+    written: Checkpoint,
+    resolved: Sequence[tuple[Outcome | None, CallEnded]],
+) -> tuple[tuple[Change, ...], tuple[CallEnded, ...]]:
+    """The slot, with the outcomes of the calls at its end, and what the calls change in other runs and in the inbox of this one."""
+    ended = tuple(record for _, record in resolved)
+    outcomes = [outcome for outcome, _ in resolved if outcome is not None]
+    news = tuple(news for outcome in outcomes for news in outcome.news)
+    run = context.store.load(namespace, run_id) if written.is_first or news else None
     if run is not None:
         check_owner(run, written.owner)
-    try:
-        context.store.commit(append(namespace, run_id, written, run.tail.records if run else (), context.clock.now()))
-    except CommitRefused as refused:
-        found = _own_slot(context, context.store.load(namespace, run_id), written, refused.found_slot())
-        if found.checkpoint_id != written.checkpoint_id:
-            raise _used_token(run_id, written) from None
-    return Appended(position=written.position + 1, token=_next_token(context, namespace, run_id, written))
+    now = context.clock.now()
+    tail = run.tail.records if run is not None and written.is_first else ()
+    slot = append(namespace, run_id, replace(written, records=(*written.records, *ended)), tail, now)
+    told = tell(run, news, now) if run is not None and news else ()
+    return (slot, *(change for outcome in outcomes for change in outcome.changes), *told), ended
+
+
+def _ended_in(slot: LogSlot) -> tuple[CallEnded, ...]:
+    return tuple(record for record in slot.records if isinstance(record, CallEnded))
+
+
+def _slot_of(run_id: RunId, refused: CommitRefused) -> LogSlot | None:
+    """The slot of the run itself that stood in the way, if one did."""
+    return next(
+        (
+            refusal.found
+            for refusal in refused.refusals
+            if isinstance(refusal.change, PutSlot) and refusal.change.run_id == run_id and isinstance(refusal.found, LogSlot)
+        ),
+        None,
+    )
 
 
 def _own_slot(context: ServerContext, run: Run, written: Checkpoint, found: LogSlot | None) -> LogSlot:
@@ -147,8 +210,8 @@ def _end(context: ServerContext, namespace: str, run_id: RunId, written: Checkpo
     def decide(run: Run) -> tuple[Change, ...] | InboxMoved:
         check_owner(run, written.owner)
         if isinstance(end, Park) and run.inbox_seq != end.seen_seq:
-            return InboxMoved(messages=context.store.inbox(namespace, run_id, after=end.seen_seq))
-        return decide_end(run, written, run_end, context.clock.now())
+            return InboxMoved(messages=messages_after(context, namespace, run_id, end.seen_seq))
+        return decide_end(run, written, run_end, context.clock.now(), context.limits)
 
     answer = _commit_end(context, namespace, run_id, written, decide)
     if isinstance(answer, LogSlot):
@@ -164,10 +227,12 @@ def _run_end(values: StoredValues, end: SegmentEnd) -> RunEnd:
             return FailRun(cause=cause, error=error)
         case Retry(cause=cause, error=error, next_attempt_at=next_attempt_at):
             return RetryRun(cause=cause, error=error, next_attempt_at=next_attempt_at)
-        case Park(waits=waits):
-            return ParkRun(waits=waits)
+        case Park(waits=waits, seen_seq=seen_seq):
+            return ParkRun(waits=waits, seen_seq=seen_seq)
         case Stall(reason=reason, explanation=explanation):
             return StallRun(reason=reason, explanation=explanation)
+        case Yield(explanation=explanation):
+            return YieldRun(explanation=explanation)
 
 
 def _hand_back(context: ServerContext, namespace: str, run_id: RunId, written: Checkpoint) -> Ended | Overtaken:
@@ -177,7 +242,8 @@ def _hand_back(context: ServerContext, namespace: str, run_id: RunId, written: C
     answer = _commit_end(context, namespace, run_id, written, decide)
     if isinstance(answer, Ended):
         return answer
-    return Overtaken(position=written.position + 1, token=_next_token(context, namespace, run_id, written))
+    token = _next_token(context, namespace, run_id, written)
+    return Overtaken(position=written.position + 1, token=token, ended=_ended_in(answer))
 
 
 Moved = TypeVar("Moved", bound=InboxMoved)

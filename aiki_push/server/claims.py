@@ -12,6 +12,7 @@ from aiki_push.domain.claims import (
     decide_refresh,
     decide_release,
 )
+from aiki_push.domain.inbox import Message
 from aiki_push.domain.log_records import LogSlot, Tail
 from aiki_push.domain.run import Run
 from aiki_push.domain.values import DurationMs, RunId
@@ -34,7 +35,7 @@ from aiki_push.server.claim_tokens import ClaimToken, mint, read
 from aiki_push.server.context import MAX_ROUNDS, ServerContext, overcrowded
 
 MAX_LOG_ANSWER_BYTES = 2 * 1024 * 1024
-"""JSON of log slots in one answer. Lambda's 6 MB hold the answer with its quotes escaped once more, which can double it."""
+"""JSON of log slots and messages in one answer. Lambda's 6 MB hold the answer with its quotes escaped once more, which can double it."""
 
 
 def claim(context: ServerContext, namespace: str, request: ClaimRun) -> Claimed | NotClaimed:
@@ -88,6 +89,7 @@ def _answer(context: ServerContext, before: Run, claimer: Claimer, max_bytes: in
         log_is_complete=contents.is_complete,
         tail=run.tail if is_first else Tail(position=position, records=()),
         messages=contents.messages,
+        inbox_seq=run.inbox_seq,
         position=position,
         token=mint(context.seals, run.namespace, run.id, token),
         now=context.clock.now(),
@@ -136,8 +138,19 @@ def log(context: ServerContext, namespace: str, request: GetLog) -> LogAnswer:
     return LogAnswer(slots=page.slots, is_last=page.is_last)
 
 
+def messages_after(context: ServerContext, namespace: str, run_id: RunId, seq: int) -> tuple[Message, ...]:
+    """As many of the messages after the `seq`th as an answer holds, in order."""
+    return context.store.inbox(namespace, run_id, after=seq, max_bytes=MAX_LOG_ANSWER_BYTES)
+
+
 def inbox(context: ServerContext, namespace: str, request: GetInbox) -> Inbox:
     """Messages after the last one seen, and where the run stands."""
     run = context.store.load(namespace, request.run_id)
-    messages = context.store.inbox(namespace, request.run_id, after=request.after)
-    return Inbox(messages=messages, inbox_seq=run.inbox_seq, status=run.state.status, revision=run.revision)
+    is_news = run.inbox_seq > request.after
+    return Inbox(
+        messages=messages_after(context, namespace, request.run_id, request.after) if is_news else (),
+        inbox_seq=run.inbox_seq,
+        status=run.state.status,
+        revision=run.revision,
+        directive=run.directive,
+    )

@@ -24,12 +24,14 @@ def summary_of(run: Run) -> RunSummary:
         due_at=run.due_at,
         claim=ClaimView(executor=claim.executor, claimed_at=claim.claimed_at, refreshed_at=claim.refreshed_at) if claim else None,
         offer=run.offer,
+        waits=run.waits,
+        directive=run.directive,
     )
 
 
 def view_of(context: ServerContext, run: Run) -> RunView:
     """The run with what it brought, which is in its log."""
-    told = _told(context, run)
+    told = last_transition(context, run)
     values = StoredValues(context.payloads, run.namespace, run.id)
     return RunView(
         **vars(summary_of(run)),
@@ -39,7 +41,7 @@ def view_of(context: ServerContext, run: Run) -> RunView:
     )
 
 
-def _told(context: ServerContext, run: Run) -> Transition | None:
+def last_transition(context: ServerContext, run: Run) -> Transition | None:
     """The record of the transition into a state that has something to tell: an output, an error, an explanation."""
     if not isinstance(run.state, Completed | Failed | AwaitingRetry | Cancelled | Stalled):
         return None

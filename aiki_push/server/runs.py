@@ -1,12 +1,9 @@
-"""Starting runs, reading them, waiting for their end, and requeueing the stalled."""
+"""Reading runs, and waiting for their end."""
 
-from aiki_push.domain.canonical_json import NO_INPUT_HASH, input_hash, parse_json
-from aiki_push.domain.errors import InvalidRequest, NotFound, NotSerializable, ReferenceConflict
-from aiki_push.domain.ids import ulid
-from aiki_push.domain.run import Run, RunOptions, RunReference
+from aiki_push.domain.canonical_json import parse_json
+from aiki_push.domain.errors import InvalidRequest
 from aiki_push.domain.run_transitions import is_terminal
-from aiki_push.domain.starts import Start, check_holder, decide_requeue, decide_start, is_same_start
-from aiki_push.domain.values import DurationMs, RunId
+from aiki_push.domain.values import DurationMs
 from aiki_push.ports.api.runs import (
     GetHistory,
     GetPayload,
@@ -14,89 +11,16 @@ from aiki_push.ports.api.runs import (
     History,
     HistoryEntry,
     PayloadContent,
-    RequeueRun,
     RunView,
-    StartRun,
     WaitRun,
 )
-from aiki_push.ports.store import CommitRefused
-from aiki_push.server.context import MAX_ROUNDS, ServerContext, overcrowded
+from aiki_push.server.context import ServerContext
 from aiki_push.server.run_views import view_of
-from aiki_push.server.stored_values import StoredValues
 
 FIRST_POLL_MS = 25
 LONGEST_POLL_MS = 500
 HISTORY_PAGE_BYTES = 512 * 1024
 _CURSOR = "history"
-
-
-def start(context: ServerContext, namespace: str, request: StartRun) -> RunView:
-    """Create the run; the same request again, or one with the same reference and input, answers the run that the first one made."""
-    run_id = request.run_id or RunId(ulid(context.clock.now(), context.entropy.token(10)))
-    digest = _input_hash(request)
-    for attempt in range(MAX_ROUNDS):
-        named = _named(context, namespace, request)
-        holder = _holder(context, named)
-        if holder is not None and request.reference is not None:
-            return view_of(context, check_holder(holder, digest, request.reference.conflict_policy))
-        asked = _asked(context, namespace, request, run_id, digest)
-        try:
-            context.commit(decide_start(asked, context.clock.now(), over=named))
-        except CommitRefused as refused:
-            existing = refused.found_run()
-            if existing is None:
-                context.back_off(attempt)
-                continue
-            if not is_same_start(existing, asked):
-                raise ReferenceConflict(
-                    f"run id {run_id} is in use for another workflow, version, input, options or reference; "
-                    "make a new id for a new run",
-                    run_id=run_id,
-                ) from None
-        return view_of(context, context.store.load(namespace, run_id))
-    raise overcrowded(run_id)
-
-
-def _input_hash(request: StartRun) -> str:
-    if not _has_input(request):
-        return NO_INPUT_HASH
-    try:
-        return input_hash(request.input)
-    except NotSerializable as error:
-        raise InvalidRequest(str(error), errors=[{"field": "input", "message": str(error)}]) from None
-
-
-def _has_input(request: StartRun) -> bool:
-    return "input" in request.model_fields_set
-
-
-def _named(context: ServerContext, namespace: str, request: StartRun) -> RunReference | None:
-    if request.reference is None:
-        return None
-    return context.store.reference(namespace, request.workflow, request.version, request.reference.id)
-
-
-def _holder(context: ServerContext, named: RunReference | None) -> Run | None:
-    try:
-        return context.store.load(named.namespace, named.run_id) if named is not None else None
-    except NotFound:
-        return None
-
-
-def _asked(context: ServerContext, namespace: str, request: StartRun, run_id: RunId, digest: str) -> Start:
-    values = StoredValues(context.payloads, namespace, run_id)
-    options = request.options
-    return Start(
-        namespace=namespace,
-        run_id=run_id,
-        workflow=request.workflow,
-        version=request.version,
-        input=values.store(request.input, field="input") if _has_input(request) else None,
-        input_hash=digest,
-        options=RunOptions(pool=options.pool, priority=options.priority, retry=options.retry),
-        delay_ms=options.delay_ms,
-        reference=request.reference.id if request.reference is not None else None,
-    )
 
 
 def get(context: ServerContext, namespace: str, request: GetRun) -> RunView:
@@ -139,12 +63,6 @@ def _position(context: ServerContext, subject: str, cursor: str) -> int:
         case _:
             message = "this cursor was not made by this server for this run; leave it out to begin at the start"
             raise InvalidRequest(message, errors=[{"field": "cursor", "message": message}])
-
-
-def requeue(context: ServerContext, namespace: str, request: RequeueRun) -> RunView:
-    """The stalled run, back in its queue."""
-    context.change(namespace, request.run_id, lambda run: decide_requeue(run, request.operation_id, context.clock.now()))
-    return view_of(context, context.store.load(namespace, request.run_id))
 
 
 def payload(context: ServerContext, namespace: str, request: GetPayload) -> PayloadContent:

@@ -5,13 +5,16 @@ from importlib.metadata import version
 from typing import Any, TypeVar, cast
 
 from aiki_push.domain.values import DurationMs
-from aiki_push.ports.api.claims import AppendCheckpoint, ClaimRun, ClaimRuns, GetInbox, GetLog, RefreshClaim, ReleaseClaim
+from aiki_push.ports.api.checkpoints import AppendCheckpoint
+from aiki_push.ports.api.claims import ClaimRun, ClaimRuns, GetInbox, GetLog, RefreshClaim, ReleaseClaim
+from aiki_push.ports.api.controls import CancelRun, PauseRun, RequeueRun, ResumeRun, WakeUpRun
 from aiki_push.ports.api.endpoints import DeleteEndpoint, GetEndpoint, ListEndpoints, PutEndpoint
+from aiki_push.ports.api.events import MulticastEvent, SendEvent
 from aiki_push.ports.api.health import GetHealth, Health
 from aiki_push.ports.api.operation import Operation
-from aiki_push.ports.api.runs import GetHistory, GetPayload, GetRun, ListRuns, RequeueRun, StartRun, WaitRun
+from aiki_push.ports.api.runs import GetHistory, GetPayload, GetRun, ListRuns, StartRun, WaitRun
 from aiki_push.ports.api.signing_keys import ListSigningKeys, SigningKeyList
-from aiki_push.server import checkpoints, claims, endpoints, pulled_claims, run_lists, runs
+from aiki_push.server import checkpoints, claims, controls, endpoints, events, pulled_claims, run_lists, runs, starts
 from aiki_push.server.context import ServerContext
 
 R = TypeVar("R")
@@ -28,12 +31,18 @@ def _signing_keys(context: ServerContext, _namespace: str, _request: ListSigning
 
 
 USE_CASES: Mapping[type[Operation[Any]], UseCase] = {
-    StartRun: runs.start,
+    StartRun: starts.start,
     GetRun: runs.get,
     ListRuns: run_lists.list_runs,
     WaitRun: runs.wait,
     GetHistory: runs.history,
-    RequeueRun: runs.requeue,
+    PauseRun: controls.pause,
+    ResumeRun: controls.resume,
+    CancelRun: controls.cancel,
+    WakeUpRun: controls.wake_up,
+    RequeueRun: controls.requeue,
+    SendEvent: events.send,
+    MulticastEvent: events.multicast,
     GetPayload: runs.payload,
     ClaimRun: claims.claim,
     ClaimRuns: pulled_claims.claim_many,

@@ -1,6 +1,6 @@
 """A whole system in one process, over any table."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from aiki_push.adapters.signing.ed25519 import generate_signing_key
 from aiki_push.adapters.signing.key_ring import CachedKeyRing
@@ -16,6 +16,8 @@ from aiki_push.domain.log_records import AnyRecord
 from aiki_push.domain.run import Run
 from aiki_push.ports.api.operation import Api
 from aiki_push.ports.clock import Clock
+from aiki_push.ports.entropy import Entropy
+from aiki_push.ports.store import Store
 from aiki_push.sdk.client import Client
 from aiki_push.sdk.executor import Executor, ExecutorConfig
 from aiki_push.sdk.registry import Registry
@@ -33,14 +35,23 @@ NAMESPACE = "default"
 class LocalSystem:
     """A server on `table` (memory by default) with recording wake-ups and publisher, and executors that call it in process.
 
-    `clock` is the server's and the executors'; a FakeClock lets claims go stale at will.
+    `clock` and `entropy` are the server's and the executors'; a FakeClock lets claims go stale at will. `store` makes another store
+    on the table.
     """
 
-    def __init__(self, table: Table | None = None, *, clock: Clock | None = None, limits: Limits = Limits()) -> None:
+    def __init__(
+        self,
+        table: Table | None = None,
+        *,
+        clock: Clock | None = None,
+        entropy: Entropy | None = None,
+        limits: Limits = Limits(),
+        store: Callable[[Table, Clock, Entropy], Store] = SingleTableStore,
+    ) -> None:
         self.clock: Clock = clock or SystemClock()
-        self.entropy = SystemEntropy()
+        self.entropy: Entropy = entropy or SystemEntropy()
         self.table = table or MemoryTable()
-        self.store = SingleTableStore(self.table, self.clock, self.entropy)
+        self.store = store(self.table, self.clock, self.entropy)
         self.wakeups = RecordingWakeups()
         self.publisher = RecordingPublisher()
         keys = KeySet(active=ActiveKey(secret=generate_signing_key(self.entropy), created_at=self.clock.now()))

@@ -28,6 +28,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "starlette": HTTP_SERVER,
     "uvicorn": HTTP_SERVER,
     "pydantic_settings": (APPS,),
+    "pytest": ("aiki_push/testing/pytest_plugin.py",),
     "typer": (APPS,),
     "rich": (APPS,),
 }

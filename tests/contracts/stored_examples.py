@@ -1,9 +1,9 @@
 """Runs, slots and messages as they are written in real life."""
 
-from aiki_push.domain.inbox import Message
+from aiki_push.domain.inbox import Message, RunEnding, Watcher
 from aiki_push.domain.log_records import InputRecord, LogSlot, Tail, TaskCompleted, TaskStarted, Transition
 from aiki_push.domain.run import Claim, Run, RunOptions
-from aiki_push.domain.run_states import Queued, Running
+from aiki_push.domain.run_states import Completed, Queued, Running
 from aiki_push.domain.values import Inline, Json, RunId, TimestampMs
 from aiki_push.testing import FAKE_NOW
 
@@ -91,6 +91,17 @@ def first_slot(run: Run) -> LogSlot:
 def event(seq: int, *, data: Json = None) -> Message:
     """The `seq`-th message of a run, an event."""
     return Message(seq=seq, at=FAKE_NOW, kind="event", key="paid", data=Inline(value=data))
+
+
+def child_ended(seq: int, child: RunId) -> Message:
+    """The `seq`-th message of a run, the end of a child that completed."""
+    ending = RunEnding(state=Completed(), output=Inline(value={"charged": True}))
+    return Message(seq=seq, at=FAKE_NOW, kind="child", key=child, ending=ending)
+
+
+def watcher(number: int, *, etag: str = "") -> Watcher:
+    """The run `run_id(number)` as one that is to be told."""
+    return Watcher(run_id=run_id(number), etag=etag)
 
 
 def task_slot(position: int, *, at: TimestampMs = FAKE_NOW, output: Json = None) -> LogSlot:

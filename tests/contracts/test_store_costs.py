@@ -7,15 +7,25 @@ import pytest
 from aiki_push.adapters.storage.formats import Shards, header_item, slot_item
 from aiki_push.adapters.storage.sizes import item_size
 from aiki_push.adapters.storage.store import SingleTableStore
-from aiki_push.domain.changes import Change, CreateRun, PutMessage, PutSlot, SaveRun
+from aiki_push.adapters.storage.table import Always, Delete, EtagIs, Item, Key, Put
+from aiki_push.domain.changes import (
+    Change,
+    CreateRun,
+    DeleteWatcher,
+    PutEventReference,
+    PutMessage,
+    PutSlot,
+    PutWatcher,
+    SaveRun,
+)
 from aiki_push.domain.log_records import Tail, Transition
-from aiki_push.domain.run import LastWrite, Offer, Run
+from aiki_push.domain.run import Directive, LastWrite, Offer, Run
 from aiki_push.domain.run_states import AwaitingEvent, Completed
 from aiki_push.domain.values import Inline, Json
 from aiki_push.domain.waits import Wait
 from aiki_push.ports.store import CommitRefused
 from aiki_push.testing import FAKE_NOW, CountingTable, Counts
-from tests.contracts.stored_examples import claimed, event, first_slot, queued_run, run_id, task_slot
+from tests.contracts.stored_examples import child_ended, claimed, event, first_slot, queued_run, run_id, task_slot, watcher
 
 RUN = run_id(1)
 INPUT: Json = {"order": 17, "customer": "c-123456", "lines": [{"sku": "A-1", "count": 2}, {"sku": "B-7", "count": 1}]}
@@ -94,6 +104,72 @@ def test_an_event_is_a_transaction_of_four_units(counted_store: SingleTableStore
     assert counts == Counts(transactions=1, items_written=2, write_units=4)
 
 
+@pytest.mark.parametrize("reference", ["7", "🧾" * 200], ids=["short", "long"])
+def test_an_event_with_a_reference_is_a_transaction_of_six_units(
+    counted_store: SingleTableStore, counting: CountingTable, run: Run, reference: str
+) -> None:
+    counts = cost(
+        counted_store,
+        counting,
+        SaveRun(claimed(run)),
+        PutMessage("default", RUN, event(1, data=INPUT)),
+        PutEventReference("default", RUN, "paid", reference),
+    )
+    assert counts == Counts(transactions=1, items_written=3, write_units=6)
+
+
+def test_an_event_that_was_sent_before_costs_what_it_would_and_writes_nothing(
+    counted_store: SingleTableStore, counting: CountingTable, run: Run
+) -> None:
+    reference = PutEventReference("default", RUN, "paid", "7")
+    counted_store.commit(reference)
+    counting.reset()
+    with pytest.raises(CommitRefused):
+        counted_store.commit(SaveRun(claimed(run)), PutMessage("default", RUN, event(1, data=INPUT)), reference)
+    assert counting.reset() == Counts(transactions=1, write_units=6)
+
+
+def test_the_end_of_a_child_is_told_in_a_transaction_of_six_units(
+    counted_store: SingleTableStore, counting: CountingTable, run: Run
+) -> None:
+    child = run_id(2)
+    counted_store.commit(PutWatcher("default", child, watcher(1)))
+    (read,) = counted_store.watchers("default", child, limit=1)
+    counts = cost(
+        counted_store,
+        counting,
+        SaveRun(claimed(run)),
+        PutMessage("default", RUN, child_ended(1, child)),
+        DeleteWatcher("default", child, read),
+    )
+    assert counts == Counts(transactions=1, items_written=3, write_units=6)
+
+
+def test_a_watcher_costs_a_unit_to_put_to_put_again_and_to_delete(
+    counted_store: SingleTableStore, counting: CountingTable
+) -> None:
+    put = PutWatcher("default", RUN, watcher(2))
+    assert [cost(counted_store, counting, put) for _ in range(2)] == [single(1)] * 2
+    (read,) = counted_store.watchers("default", RUN, limit=1)
+    assert cost(counted_store, counting, DeleteWatcher("default", RUN, read)) == single(1)
+
+
+@pytest.mark.parametrize("condition", [Always(), EtagIs("a")], ids=str)
+def test_a_delete_is_billed_by_the_item_that_goes_and_twice_in_a_transaction(
+    counting: CountingTable, condition: Always | EtagIs
+) -> None:
+    large: Item = {"PK": "A", "SK": "1", "etag": "a", "d": b"x" * 2048}
+    delete = Delete(Key("A", "1"), condition)
+    counting.write([Put(large, Always())], token="t")
+    counting.reset()
+    counting.write([delete], token="t")
+    assert counting.reset() == single(3)
+    counting.write([Put(large, Always())], token="t")
+    counting.reset()
+    counting.write([delete, Put({"PK": "A", "SK": "2"}, Always())], token="t")
+    assert counting.reset() == Counts(transactions=1, items_written=2, write_units=2 * (3 + 1))
+
+
 def test_an_incompressible_slot_costs_a_unit_for_each_kilobyte(
     counted_store: SingleTableStore, counting: CountingTable, run: Run
 ) -> None:
@@ -141,6 +217,14 @@ def test_a_header_with_everything_a_run_can_have_stays_under_2_kb_beside_its_tai
             "operations": tuple(f"{number * 2654435761**8 % 16**64:064x}" for number in range(1, 9)),
             "offer": Offer(attempts=12, last_error="connection refused by the endpoint " * 20),
             "waits": tuple(Wait(kind="event", key=f"approved-{number}", ordinal=number) for number in range(8)),
+            "parent": run_id(2),
+            "inbox_seq": 12_345,
+            "seen_seq": 12_344,
+            "open_child_waits": 8,
+            "watched": True,
+            "paused_from": AwaitingEvent(timeout_at=FAKE_NOW),
+            "directive": Directive(action="cancel", operation_id="o" * 64, explanation="no longer wanted by the customer"),
+            "duties": ("tell_watchers", "cancel_children"),
             "last_write": LastWrite(checkpoint_id="c" * 64, claim_id="d" * 64),
             "tail": Tail(position=12_345, records=()),
         }

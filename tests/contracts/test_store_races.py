@@ -9,10 +9,10 @@ from typing import Literal
 import pytest
 
 from aiki_push.adapters.storage.store import SingleTableStore
-from aiki_push.domain.changes import Change, CreateRun, PutSlot, SaveRun
+from aiki_push.domain.changes import Change, CreateRun, DeleteWatcher, PutEventReference, PutMessage, PutSlot, PutWatcher, SaveRun
 from aiki_push.domain.run import Offer
 from aiki_push.ports.store import CommitRefused
-from tests.contracts.stored_examples import claimed, queued_run, run_id, task_slot
+from tests.contracts.stored_examples import child_ended, claimed, event, queued_run, run_id, task_slot, watcher
 
 ROUNDS = 200
 RUN = run_id(1)
@@ -81,6 +81,41 @@ def test_two_appends_at_one_position_have_one_winner(store: SingleTableStore) ->
 
 def test_two_creations_of_one_run_have_one_winner(store: SingleTableStore) -> None:
     race(store, 2, ROUNDS, lambda number, contender: [CreateRun(queued_run(number, value=contender))])
+
+
+def test_two_who_tell_one_watcher_have_one_winner(store: SingleTableStore) -> None:
+    """Each would write a message of its own: what makes it one is the watcher that only one of them finds."""
+    parent = run_id(2)
+
+    def tell(number: int, contender: int) -> Sequence[Change]:
+        if contender == 0:
+            store.commit(PutWatcher("default", RUN, watcher(2)))
+        (read,) = store.watchers("default", RUN, limit=1)
+        message = PutMessage("default", parent, child_ended(2 * number + contender, RUN))
+        return [message, DeleteWatcher("default", RUN, read)]
+
+    race(store, 2, ROUNDS, tell)
+    assert len(store.inbox("default", parent, after=-1)) == ROUNDS
+    assert store.watchers("default", RUN, limit=1) == ()
+
+
+def test_two_removals_of_one_watcher_have_one_winner(store: SingleTableStore) -> None:
+    def remove(_: int, contender: int) -> Sequence[Change]:
+        if contender == 0:
+            store.commit(PutWatcher("default", RUN, watcher(2)))
+        return [DeleteWatcher("default", RUN, *store.watchers("default", RUN, limit=1))]
+
+    race(store, 2, ROUNDS, remove)
+    assert store.watchers("default", RUN, limit=1) == ()
+
+
+def test_two_who_send_one_event_have_one_winner(store: SingleTableStore) -> None:
+    def send(number: int, contender: int) -> Sequence[Change]:
+        message = PutMessage("default", RUN, event(2 * number + contender))
+        return [message, PutEventReference("default", RUN, "paid", f"webhook {number}")]
+
+    race(store, 2, ROUNDS, send)
+    assert len(store.inbox("default", RUN, after=-1)) == ROUNDS
 
 
 def test_a_transaction_that_takes_the_slot_and_an_append_to_it_have_one_winner(store: SingleTableStore) -> None:

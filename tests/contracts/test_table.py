@@ -130,6 +130,52 @@ def test_a_refused_transaction_deletes_nothing(table: Table) -> None:
     assert table.get(Key("A", "1")) == item("1")
 
 
+def test_a_conditional_delete_removes_the_item_with_that_etag_only(table: Table) -> None:
+    put(table, item("1", etag="a"))
+    with pytest.raises(WriteRefused) as refused:
+        table.write([Delete(Key("A", "1"), EtagIs("b"))], token="t")
+    assert refused.value.found == {0: item("1", etag="a")}
+    assert table.get(Key("A", "1")) == item("1", etag="a")
+    table.write([Delete(Key("A", "1"), EtagIs("a"))], token="t")
+    assert table.get(Key("A", "1")) is None
+
+
+@pytest.mark.parametrize("there", [(), (item("1"),)], ids=["nothing", "an item without etag"])
+@pytest.mark.parametrize("with_others", [False, True], ids=["alone", "with others"])
+def test_a_conditional_delete_is_refused_where_no_etag_is(table: Table, there: tuple[Item, ...], with_others: bool) -> None:
+    put(table, *there)
+    others = [Put(item("2"), Absent())] if with_others else []
+    with pytest.raises(WriteRefused) as refused:
+        table.write([*others, Delete(Key("A", "1"), EtagIs(""))], token="t")
+    assert refused.value.found == {len(others): there[0] if there else None}
+    assert list(rows(table, Query("A", "0", "9"))) == list(there)
+
+
+def test_a_transaction_deletes_by_the_etag_of_each_item(table: Table) -> None:
+    put(table, item("1", etag="a"), item("2", etag="b"), item("3", etag="c"))
+    table.write([Delete(Key("A", "1"), EtagIs("a")), Put(item("4"), Absent()), Delete(Key("A", "3"), EtagIs("c"))], token="t")
+    assert keys_of(list(rows(table, Query("A", "0", "9")))) == ["2", "4"]
+
+
+def test_a_refused_delete_undoes_its_transaction_and_tells_each_refusal_by_its_place(table: Table) -> None:
+    before = [item("1", etag="a"), item("2", etag="b"), item("3", etag="c"), item("4", etag="d")]
+    put(table, *before)
+    with pytest.raises(WriteRefused) as refused:
+        table.write(
+            [
+                Delete(Key("A", "1"), EtagIs("a")),
+                Delete(Key("A", "2"), EtagIs("a")),
+                Put(item("3", etag="e"), EtagIs("a")),
+                Delete(Key("A", "4")),
+                Delete(Key("A", "5"), EtagIs("a")),
+                Put(item("6"), Absent()),
+            ],
+            token="t",
+        )
+    assert refused.value.found == {1: before[1], 2: before[2], 4: None}
+    assert list(rows(table, Query("A", "0", "9"))) == before
+
+
 def test_a_query_gives_one_partition_in_bytewise_order_with_both_bounds_included(table: Table) -> None:
     put(table, *(item(sk) for sk in ("b", "a", "B", "é", "c", "ba")), item("b", pk="B"))
     assert keys_of(table.query(Query("A", "B", "b"))) == ["B", "a", "b"]
@@ -220,6 +266,17 @@ def test_a_transaction_of_100_writes_is_applied(table: Table) -> None:
     assert len(table.query(Query("A", "0", "9~")).items) == 100
 
 
-def test_a_transaction_that_names_an_item_twice_is_a_fault_of_the_server(table: Table) -> None:
+def test_deletes_count_among_the_100_writes_of_a_transaction(table: Table) -> None:
+    put(table, *(item(f"{number:03d}", etag="a") for number in range(101)))
+    deletes = [Delete(Key("A", f"{number:03d}"), EtagIs("a")) for number in range(100)]
+    with pytest.raises(PayloadTooLarge, match="too many writes"):
+        table.write([*deletes, Put(item("101"), Always())], token="t")
+    assert len(table.query(Query("A", "0", "9~")).items) == 101
+    table.write(deletes, token="t")
+    assert keys_of(table.query(Query("A", "0", "9~"))) == ["100"]
+
+
+@pytest.mark.parametrize("other", [Put(item("1"), Always()), Delete(Key("A", "1"), EtagIs("a"))], ids=["put", "delete"])
+def test_a_transaction_that_names_an_item_twice_is_a_fault_of_the_server(table: Table, other: Put | Delete) -> None:
     with pytest.raises(InternalError, match="same item twice"):
-        table.write([Put(item("1"), Always()), Delete(Key("A", "1"))], token="t")
+        table.write([other, Delete(Key("A", "1"))], token="t")

@@ -7,7 +7,8 @@ from decimal import Decimal
 from pathlib import Path
 from uuid import UUID
 
-from aiki_push import Client, Duration, endpoint, exponential, run_blocking, task, workflow
+from aiki_push import Client, Duration, endpoint, event, exponential, run_blocking, task, workflow
+from tests.docs import mistaken_waits as waits
 from tests.docs.mistaken_code import (
     ORDER,
     Clock,
@@ -90,6 +91,9 @@ MISTAKES: Mapping[str, Mapping[str, Mistake]] = {
         "`exponential(max_attempts=0, …)`": lambda: exponential(max_attempts=0, base_delay_ms=500),
         "`priority=10`": lambda: defined(a_run, priority=10),
         '`pool="tenant acme"`': lambda: defined(a_run, pool="tenant acme"),
+        '`event("paid", datetime)`': lambda: event("paid", datetime),
+        '`event("payment received")`': lambda: event("payment received"),
+        "`expected_duration=120`": lambda: task_of(no_input, expected_duration=120),
         "`Duration()`": Duration,
         "`Duration(seconds=-1)`": lambda: Duration(seconds=-1),
     },
@@ -105,6 +109,7 @@ MISTAKES: Mapping[str, Mapping[str, Mistake]] = {
         '`order_v1.with_("delay", timedelta(0))`': lambda: v1.with_("delay", timedelta(0)),
         '`order_v1.with_("retry", 3)`': lambda: v1.with_("retry", 3),
         '`ship.with_("pool", "tenant-acme")`, of a task': lambda: untyped_ship.with_("pool", "tenant-acme"),
+        '`paid.with_("delay", timedelta(1))`, of an event': lambda: waits.paid.with_("delay", timedelta(1)),
         "a conflict policy without a reference id (said by `start`)": lambda: started(
             v1.with_("reference.conflict_policy", "error"), ORDER
         ),
@@ -135,6 +140,19 @@ MISTAKES: Mapping[str, Mapping[str, Mistake]] = {
         "`run_blocking` by what it runs": lambda: run_blocking(blocking_itself()),
         "`Client()`": Client,
     },
+    "Sending events and controlling runs": {
+        "no data": waits.to_run(lambda handle: waits.paid.send(handle)),
+        "data for an event without any": waits.to_run(lambda handle: waits.stopped.send(handle, waits.PAYMENT)),
+        "data that does not fit": waits.to_run(lambda handle: waits.paid.send(handle, waits.WRONG_PAYMENT)),
+        "a dict for a model": waits.to_run(lambda handle: waits.paid.send(handle, {"transaction_id": "t-1"})),
+        "an id where `send` wants a handle": waits.to_run(lambda handle: waits.stopped.send(handle.id)),
+        "a reference where `multicast` wants an id": waits.to_run(
+            lambda handle: waits.stopped.multicast(handle.client, ["order-123"])
+        ),
+        '`handle.cancel("")`': waits.to_run(lambda handle: handle.cancel("")),
+        "resuming a run that is not paused": waits.to_run(lambda handle: handle.resume()),
+        "waking up a run that does not sleep": waits.to_run(lambda handle: handle.wakeup("packing")),
+    },
     "Executing": {
         "a task that fails, and nobody catches `TaskFailed`": doing(
             lambda run: ship.start(run, Order(order_id="unknown", amount=1))
@@ -147,5 +165,39 @@ MISTAKES: Mapping[str, Mapping[str, Mistake]] = {
         "`run_blocking` in a workflow": doing(blocks),
         "`task_info()` outside of a task": doing(asks_for_task_info),
         "waiting for what nothing can bring": doing(waits_for_nothing),
+        '`run.sleep("a nap", …)`': waits.doing(lambda run: run.sleep("a nap", waits.HOUR)),
+        '`run.sleep("nap", 60)`': waits.doing(lambda run: run.sleep("nap", waits.a_minute)),
+        "`paid.wait(run, timeout=5)`": waits.doing(lambda run: waits.paid.wait(run, timeout=5)),
+        "`.data` of a wait that timed out": waits.doing(waits.data_of_a_timeout),
+        "`asyncio.wait` on coroutines": waits.doing(waits.waits_for_coroutines),
+        "`asyncio.as_completed` on coroutines": waits.doing(waits.completes_coroutines),
+        "a child without its input": waits.doing(lambda run: waits.untyped_parcels.start_as_child(run)),
+        "another input for a child's reference": waits.doing(waits.child_with_another_input),
+        "the value of a child that failed": waits.doing(waits.value_of_a_failed_child),
+        "`child.wait(timeout=5)`": waits.doing(waits.child_for_five_seconds),
+        '`run.peer("order-123")`': waits.doing(lambda run: run.peer("order-123").pause()),
+        "`run.peer(run.id).cancel()`": waits.doing(lambda run: run.peer(run.id).cancel()),
+        "a peer that does not exist": waits.doing(lambda run: run.peer(waits.RUN_ID).pause()),
+        "waking up a child that is not in such a sleep": waits.doing(waits.wakes_nobody),
+        "`order_v1.start(client, …)` in a workflow": waits.doing(waits.a_client_in_a_workflow),
+    },
+    "Stalling": {
+        "`datetime.now()` in the input of a task": waits.doing(waits.asks_the_machine_for_the_time),
+        "an event that another sender filled in otherwise": waits.doing(
+            waits.waits_for_payment, lambda handle: waits.another_paid.send(handle, "t-1")
+        ),
+        "a child whose output has another type by now": waits.doing(waits.output_of_changed_child),
     },
 }
+
+
+SILENT: Mapping[str, tuple[Mistake, str]] = {
+    "`except TimeoutError` around `paid.wait(run, timeout=…)`": (waits.doing(waits.catches_timeout_error), "TimedOut()"),
+    "`if not await paid.wait(run, timeout=…)`": (waits.doing(waits.asks_whether_it_is_true), "paid"),
+    "the same event sent again without a `reference.id`": (waits.doing(waits.receives_two, waits.sends_twice), "t-1, t-1"),
+    "a wait that lost a race and was not cancelled": (
+        waits.doing(waits.leaves_the_loser_alone, waits.pays_after_a_while),
+        "True, TimedOut()",
+    ),
+}
+"""Mistakes that nobody mentions: what a workflow with them returns."""

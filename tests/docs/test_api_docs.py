@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
 import pytest
@@ -10,9 +10,11 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from aiki_push.domain.errors import API_ERRORS
+from aiki_push.domain.inbox import Message
 from aiki_push.domain.log_records import KnownRecord
+from aiki_push.ports.api.calls import Call
 from aiki_push.ports.api.catalogue import CATALOGUE
-from aiki_push.ports.api.claims import SegmentEnd
+from aiki_push.ports.api.checkpoints import SegmentEnd
 from aiki_push.ports.api.endpoints import EndpointView
 from aiki_push.ports.api.operation import Operation
 from aiki_push.ports.api.runs import RunView
@@ -113,6 +115,25 @@ def test_every_record_has_its_fields() -> None:
         record.model_fields["type"].default: [name for name in record.model_fields if name not in ("type", "at")]
         for record in records
     }
+
+
+def test_every_call_on_another_run_has_its_fields() -> None:
+    rows = table(section("append_checkpoint"), "`calls[].kind` | further fields | what is done")
+    documented = {kind: set(names_in(row[1])) for row in rows for kind in names_in(row[0])}
+    calls: list[type[BaseModel]] = list(get_args(Call))
+    fields = {kind: set(call.model_fields) - {"kind", "key", "ordinal"} for call in calls for kind in kinds_of(call)}
+    assert documented.keys() == fields.keys()
+    assert {kind: names - documented[kind] for kind, names in fields.items() if names - documented[kind]} == {}
+
+
+def kinds_of(call: type[BaseModel]) -> Sequence[str]:
+    """The values of `kind` that stand for a model."""
+    return get_args(call.model_fields["kind"].annotation)
+
+
+def test_a_message_has_its_fields() -> None:
+    rows = table(section("A message"), "field | meaning")
+    assert [row[0] for row in rows] == [f"`{name}`" for name in Message.model_fields]
 
 
 def test_every_end_of_a_segment_is_named() -> None:

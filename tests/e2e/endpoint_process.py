@@ -7,7 +7,7 @@ import socket
 from aiki_push import Client, endpoint
 from aiki_push.apps.endpoint.endpoint import EndpointConfig
 from aiki_push.apps.endpoint.serve import serve
-from tests.e2e import workflows
+from tests.e2e import waiting
 
 
 def main() -> None:
@@ -15,7 +15,7 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
     logging.getLogger("aiki_push").setLevel(logging.INFO)
     served = endpoint(
-        workflows=workflows.ALL,
+        workflows=waiting.ALL,
         client=Client(url=os.environ["E2E_SERVER_URL"]),
         public_keys=os.environ["E2E_PUBLIC_KEYS"].split(),
         config=EndpointConfig(claim_refresh_interval_ms=int(os.environ["E2E_REFRESH_MS"])),

@@ -29,12 +29,14 @@ class Exchange:
 class Line:
     """A forwarding HTTP server. A request whose path `is_dropped` never arrives: its connection ends without an answer.
 
+    An exchange that `is_unheard` reaches the server, and its answer gets lost.
     `asked` has the path of every request, `exchanges` those that were answered.
     """
 
     upstream: tuple[str, int]
     listener: socket.socket
     is_dropped: Callable[[str], bool] = lambda _: False
+    is_unheard: Callable[[Exchange], bool] = lambda _: False
     asked: list[str] = field(default_factory=list)
     exchanges: list[Exchange] = field(default_factory=list)
     connections: set[socket.socket] = field(default_factory=set)
@@ -140,7 +142,11 @@ class _Conversation(BaseHTTPRequestHandler):
             content = answer.read()
         finally:
             upstream.close()
-        line.exchanges.append(Exchange(self.command, self.path, body, answer.status, _code(answer.status, content)))
+        exchange = Exchange(self.command, self.path, body, answer.status, _code(answer.status, content))
+        line.exchanges.append(exchange)
+        if line.is_unheard(exchange):
+            self.close_connection = True
+            return
         self.send_response(answer.status)
         self.send_header("content-type", answer.headers.get("content-type", ""))
         self.send_header("content-length", str(len(content)))

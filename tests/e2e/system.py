@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from aiki_push import Client, Finished, Handle
-from aiki_push.domain.log_records import TaskStarted, Transition
+from aiki_push.domain.log_records import AnyRecord, CallEnded, TaskStarted, Transition
+from aiki_push.domain.run_states import Queued, Status
 from aiki_push.domain.values import RunId
 from aiki_push.ports.api.endpoints import DeleteEndpoint, PutEndpoint, WorkflowVersionField
-from aiki_push.ports.api.runs import GetRun
-from tests.e2e import workflows
+from aiki_push.ports.api.runs import GetHistory, GetRun, ListRuns, RunView
+from tests.e2e import waiting
 from tests.e2e.processes import CLOCK, PATIENCE_S, Process, Processes, is_listening, until
 
 T = TypeVar("T")
@@ -24,7 +25,7 @@ REFRESH_MS = 500
 IDLE_TIMEOUT = "AIKI_DAEMONS__RECOVER_OVERDUE_OUTBOX_ENTRIES__CLAIM_IDLE_TIMEOUT_MS"
 
 AIKI_PUSH = Path(sys.executable).with_name("aiki-push")
-WORKFLOWS = tuple(WorkflowVersionField(name=one.name, version=one.version) for one in workflows.ALL)
+WORKFLOWS = tuple(WorkflowVersionField(name=one.name, version=one.version) for one in waiting.ALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,25 +82,60 @@ class System:
         until(lambda: is_listening(int(url.strip("/").rpartition(":")[2])), f"endpoint {name} listening")
         return Endpoint(name, process, url)
 
-    async def register(self, endpoint: Endpoint) -> None:
-        """From now on runs are pushed to it."""
-        await self.client.api.call(PutEndpoint(endpoint_id=endpoint.name, url=endpoint.url, workflows=WORKFLOWS))
+    async def register(self, endpoint: Endpoint, *pools: str) -> None:
+        """From now on runs are pushed to it: those of these pools, or where none is named those without a pool."""
+        request = PutEndpoint(endpoint_id=endpoint.name, url=endpoint.url, workflows=WORKFLOWS, pools=pools)
+        await self.client.api.call(request)
 
     async def deregister(self, endpoint: Endpoint) -> None:
         """From now on they are not."""
         await self.client.api.call(DeleteEndpoint(endpoint_id=endpoint.name))
 
-    async def standing(self, run_id: RunId) -> tuple[int, str, str | None]:
+    async def run(self, run_id: str) -> RunView:
+        """The run, as it stands now."""
+        return await self.client.api.call(GetRun(run_id=RunId(run_id)))
+
+    async def standing(self, run_id: str) -> tuple[int, str, str | None]:
         """The run's revision, its status, and who executes it."""
-        run = await self.client.api.call(GetRun(run_id=run_id))
+        run = await self.run(run_id)
         return run.revision, run.state.status, run.claim.executor if run.claim else None
 
-    async def until_revision(self, run_id: RunId, revision: int) -> None:
+    async def until_revision(self, run_id: str, revision: int) -> None:
         """Return once the run has this revision, or a later one."""
+        await self._until(run_id, lambda run: run.revision >= revision, f"revision {revision}")
+
+    async def until_status(self, run_id: str, status: Status) -> None:
+        """Return once the run is seen in this state."""
+        await self._until(run_id, lambda run: run.state.status == status, status)
+
+    async def _until(self, run_id: str, is_reached: Callable[[RunView], bool], what: str) -> None:
         ends_at_ms = CLOCK.monotonic_ms() + PATIENCE_S * 1_000
-        while (standing := await self.standing(run_id))[0] < revision:
-            assert CLOCK.monotonic_ms() < ends_at_ms, f"after {PATIENCE_S} s the run is not at {revision} yet: {standing}"
+        while not is_reached(run := await self.run(run_id)):
+            assert CLOCK.monotonic_ms() < ends_at_ms, f"after {PATIENCE_S} s the run is not at {what} yet: {run}"
             await asyncio.sleep(0.05)
+
+    async def records(self, run_id: str) -> list[AnyRecord]:
+        """What the run did so far; it must not be too much for one page."""
+        page = await self.client.api.call(GetHistory(run_id=RunId(run_id)))
+        assert page.next_cursor is None
+        return [entry.record for entry in page.entries]
+
+    async def children(self, run_id: str) -> list[RunId]:
+        """The runs that the run says it has created, in their order."""
+        calls = [one for one in await self.records(run_id) if isinstance(one, CallEnded) and one.kind == "child"]
+        assert {one.result for one in calls} <= {"created"}
+        return [one.run_id for one in calls]
+
+    async def runs_of(self, workflow: str) -> set[RunId]:
+        """Every run of that workflow that there is; not more than a hundred."""
+        page = await self.client.api.call(ListRuns(workflow=workflow, limit=100))
+        assert page.next_cursor is None
+        return {run.id for run in page.runs}
+
+    async def story(self, run_id: str) -> list[str]:
+        """The states that the run went through; what was queued with the reason."""
+        states = [one.state for one in await self.records(run_id) if isinstance(one, Transition)]
+        return [f"{one.status}: {one.reason}" if isinstance(one, Queued) else one.status for one in states]
 
 
 async def end_of(handle: Handle[T]) -> Finished[T]:

@@ -4,10 +4,11 @@ import signal
 
 import pytest
 
-from tests.e2e.line import line_to
+from tests.e2e.line import Line, line_to
 from tests.e2e.processes import Processes, until
 from tests.e2e.stage import Stage
 from tests.e2e.system import attempts, end_of, system_in, transitions
+from tests.e2e.waiting import family
 from tests.e2e.workflows import three_steps
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -73,3 +74,28 @@ async def test_a_frozen_executor_that_wakes_up_after_its_run_was_finished_by_ano
             }
         assert await transitions(handle) == TAKEN_OVER
     assert stage.effects(handle.id) == [*BY_A, *BY_B, ("A", "second", "cancelled")]
+
+
+@pytest.mark.parametrize("lost", [0, 1, 2])
+async def test_a_child_whose_start_was_not_answered_before_the_executor_was_killed_exists_once(
+    processes: Processes, stage: Stage, lost: int
+) -> None:
+    def starts_of_children(line: Line) -> int:
+        return len([one for one in line.exchanges if b'"kind":"child"' in one.body])
+
+    async with system_in(processes) as system:
+        with line_to(system.server.url) as line_of_a:
+            line_of_a.is_unheard = lambda _: starts_of_children(line_of_a) > lost
+            a, b = system.start_endpoint("A", server_url=line_of_a.url), system.start_endpoint("B")
+            await system.register(a, "line")
+            handle = await family.with_("pool", "line").start(system.client, ["line"] * 3)
+            until(lambda: starts_of_children(line_of_a) > lost, "a start of a child that is not answered")
+            a.process.kill()
+        await system.register(b, "line")
+
+        assert (await end_of(handle)).value() == [f"{number}: first by B" for number in range(3)]
+        children = await system.children(handle.id)
+        assert len(children) == 3
+        assert await system.runs_of("one-step") == {*children}
+        for child in children:
+            assert [one for one in stage.effects(child) if one[2] == "ended"] == [("B", "first", "ended")]

@@ -9,19 +9,20 @@ from aiki_push.adapters.system import SystemClock
 from tests.e2e.stage import Effect, Stage
 
 
-def _note(what: str) -> None:
+def note(what: str) -> None:
+    """Leave a trace of what the running task did."""
     info = task_info()
     _stage().note(Effect(_executor(), info.run_id, info.task, what))
 
 
 async def _perform() -> str:
-    _note("began")
+    note("began")
     try:
         await _stage().pass_gate(_executor(), task_info().task)
     except asyncio.CancelledError:
-        _note("cancelled")
+        note("cancelled")
         raise
-    _note("ended")
+    note("ended")
     return f"{task_info().task} by {_executor()}"
 
 
@@ -55,12 +56,12 @@ async def three_steps(run: Run) -> list[str]:
 
 def _spin(duration_ms: int) -> None:
     """Keep the interpreter busy and nothing else: no call in here waits or gives way."""
-    _note("began")
+    note("began")
     clock = SystemClock()
     ends_at_ms = clock.monotonic_ms() + duration_ms
     while clock.monotonic_ms() < ends_at_ms:
         pass
-    _note("ended")
+    note("ended")
 
 
 @task("spin-on-the-loop")
@@ -82,7 +83,7 @@ async def spins(run: Run, duration_ms: int) -> str:
 
 @task("stumbles")
 async def stumbles() -> None:
-    _note("began")
+    note("began")
     raise ValueError("no such parcel")
 
 

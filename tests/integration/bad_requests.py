@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from aiki_push.adapters.transport.http_messages import HttpRequest
 from aiki_push.domain.run import REFERENCE_PATTERN
-from tests.unit.adapters.transport.sample_service import RUN_ID
+from tests.unit.adapters.transport.sample_values import RUN_ID
 
 CHECKPOINTS = f"/v1/runs/{RUN_ID}/checkpoints"
 RUN_PATH = f"/v1/runs/{RUN_ID}"

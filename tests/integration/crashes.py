@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from aiki_push.domain.run_states import Queued
-from aiki_push.ports.api.claims import AppendCheckpoint
+from aiki_push.ports.api.checkpoints import AppendCheckpoint
 from aiki_push.ports.api.operation import Operation
 from aiki_push.sdk.workflow_version import AnyWorkflowVersion
 from aiki_push.testing import FakeClock

@@ -6,18 +6,17 @@ from itertools import count
 from aiki_push.domain.log_records import KnownRecord, TaskCompleted, TaskStarted
 from aiki_push.domain.values import Inline, RunId, TimestampMs
 from aiki_push.domain.waits import Wait
-from aiki_push.ports.api.claims import (
+from aiki_push.ports.api.checkpoints import (
     AppendCheckpoint,
     Appended,
     CheckpointAnswer,
-    Claimed,
-    ClaimRun,
     Complete,
     HandBack,
     Overtaken,
     Park,
     SegmentEnd,
 )
+from aiki_push.ports.api.claims import Claimed, ClaimRun
 from aiki_push.ports.api.runs import StartRun
 from tests.local_system import NAMESPACE, LocalSystem
 

@@ -20,7 +20,8 @@ from aiki_push.domain.values import RunId
 from aiki_push.ports.api.endpoints import EndpointList, ListEndpoints
 from aiki_push.ports.api.operation import Operation
 from aiki_push.ports.api.runs import GetRun, StartRun, WaitRun
-from tests.unit.adapters.transport.sample_service import PATIENCE_S, RUN, SampleService
+from tests.unit.adapters.transport.sample_service import PATIENCE_S, SampleService
+from tests.unit.adapters.transport.sample_values import RUN
 
 CLIENTS = 20
 REQUESTS = 50

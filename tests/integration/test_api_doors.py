@@ -17,8 +17,11 @@ from aiki_push.ports.api.runs import GetHistory
 from aiki_push.testing.clocks import FakeClock
 from aiki_push.testing.entropy import SequentialEntropy
 from tests.integration.api_doors import DOORS, Door, DoorTransport
+from tests.integration.bad_commands import BAD_COMMANDS
 from tests.integration.bad_requests import BAD_INPUT, GOOD_START, RUN_PATH, post
-from tests.unit.adapters.transport.sample_service import RUN_ID, SAMPLES, SampleService, raising
+from tests.unit.adapters.transport.sample_service import SampleService, raising
+from tests.unit.adapters.transport.sample_values import RUN_ID
+from tests.unit.adapters.transport.samples import SAMPLES
 
 MAX_BODY_BYTES = 10_000
 
@@ -39,7 +42,7 @@ def wire_to(service: SampleService) -> Wire:
 
 
 @pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
-@pytest.mark.parametrize(("request_", "faults"), BAD_INPUT.values(), ids=BAD_INPUT)
+@pytest.mark.parametrize(("request_", "faults"), [*BAD_INPUT.values(), *BAD_COMMANDS.values()], ids=[*BAD_INPUT, *BAD_COMMANDS])
 def test_bad_input_is_answered_with_the_fields_at_fault_and_goes_no_further(
     door: Door, request_: HttpRequest, faults: dict[str, str]
 ) -> None:

@@ -12,8 +12,10 @@ from aiki_push.domain.errors import ApiError, InvalidRequest, NotFound, PayloadT
 from aiki_push.domain.log_records import InputRecord
 from aiki_push.domain.values import MAX_VALUE_BYTES, Inline, PayloadReference, RunId
 from aiki_push.ports.api.claims import ClaimRun, GetInbox, GetLog
+from aiki_push.ports.api.controls import CancelRun, PauseRun, RequeueRun, ResumeRun, WakeUpRun
+from aiki_push.ports.api.events import SendEvent
 from aiki_push.ports.api.operation import Operation
-from aiki_push.ports.api.runs import GetHistory, GetPayload, GetRun, RequeueRun, StartRun, WaitRun
+from aiki_push.ports.api.runs import GetHistory, GetPayload, GetRun, StartRun, WaitRun
 from aiki_push.testing import FakeClock
 from tests.integration.owners import Owner, claim, completed, start, started
 from tests.local_system import NAMESPACE, LocalSystem
@@ -31,7 +33,12 @@ def with_run_id(run_id: RunId) -> list[Operation[Any]]:
         GetRun(run_id=run_id),
         WaitRun(run_id=run_id, timeout_ms=0),
         GetHistory(run_id=run_id),
+        PauseRun(run_id=run_id, operation_id="o"),
+        ResumeRun(run_id=run_id, operation_id="o"),
+        CancelRun(run_id=run_id, operation_id="o"),
+        WakeUpRun(run_id=run_id, operation_id="o"),
         RequeueRun(run_id=run_id, operation_id="o"),
+        SendEvent(run_id=run_id, event="paid"),
         ClaimRun(run_id=run_id, claim_id="c", executor="e"),
         GetLog(run_id=run_id),
         GetInbox(run_id=run_id),

@@ -11,7 +11,8 @@ from aiki_push.adapters.storage.table import Table
 from aiki_push.domain.errors import RevisionConflict
 from aiki_push.domain.limits import Limits
 from aiki_push.domain.log_records import TaskCompleted, Transition
-from aiki_push.ports.api.claims import AppendCheckpoint, Claimed, ClaimRun, RefreshClaim, ReleaseClaim
+from aiki_push.ports.api.checkpoints import AppendCheckpoint
+from aiki_push.ports.api.claims import Claimed, ClaimRun, RefreshClaim, ReleaseClaim
 from aiki_push.sdk.executor import ExecutorConfig, SegmentResult
 from aiki_push.testing import FakeClock
 from tests.local_system import NAMESPACE, LocalSystem

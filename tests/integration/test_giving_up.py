@@ -5,7 +5,7 @@ from typing import Any
 from aiki_push import Run, task
 from aiki_push.domain.errors import ServerUnreachable
 from aiki_push.domain.run_states import Queued
-from aiki_push.ports.api.claims import AppendCheckpoint, HandBack
+from aiki_push.ports.api.checkpoints import AppendCheckpoint, HandBack
 from aiki_push.ports.api.operation import Operation
 from aiki_push.sdk.executor import SegmentResult
 from aiki_push.testing import FakeClock

@@ -7,7 +7,7 @@ import pytest
 from aiki_push import Run, task
 from aiki_push.domain.errors import PayloadTooLarge
 from aiki_push.domain.log_records import TaskFailed
-from aiki_push.ports.api.claims import MAX_CHECKPOINT_BYTES, AppendCheckpoint
+from aiki_push.ports.api.checkpoints import MAX_CHECKPOINT_BYTES, AppendCheckpoint
 from tests.integration.executions import COMPLETED, FAILED, execute, output_of, version_of
 from tests.integration.owners import Owner, claim, completed, start
 from tests.local_system import NAMESPACE, LocalSystem

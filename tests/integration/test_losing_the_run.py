@@ -17,7 +17,7 @@ from aiki_push.domain.limits import Limits
 from aiki_push.domain.log_records import TaskCompleted, TaskStarted, Transition, UnknownRecord
 from aiki_push.domain.run_states import Queued, Stalled
 from aiki_push.domain.values import TimestampMs
-from aiki_push.ports.api.claims import AppendCheckpoint, HandBack
+from aiki_push.ports.api.checkpoints import AppendCheckpoint, HandBack
 from aiki_push.ports.api.operation import Operation
 from aiki_push.ports.api.runs import StartRun
 from aiki_push.sdk.executor import ExecutorConfig, SegmentResult

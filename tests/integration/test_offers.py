@@ -8,8 +8,9 @@ from aiki_push.domain.limits import Limits
 from aiki_push.domain.run import Offer
 from aiki_push.domain.run_states import Queued, Stalled
 from aiki_push.domain.values import TimestampMs
+from aiki_push.ports.api.controls import RequeueRun
 from aiki_push.ports.api.endpoints import PutEndpoint, WorkflowVersionField
-from aiki_push.ports.api.runs import GetRun, RequeueRun, StartRun
+from aiki_push.ports.api.runs import GetRun, StartRun
 from aiki_push.ports.publisher import Declined, Deferred, Failed, Outcome, Published, ReadyRun
 from aiki_push.server.attention.sweep import SweepPlan, Swept, sweep
 from aiki_push.testing import FakeClock

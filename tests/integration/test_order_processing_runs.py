@@ -13,7 +13,7 @@ from aiki_push.domain.errors import ServerUnreachable
 from aiki_push.domain.limits import Limits
 from aiki_push.domain.log_records import AnyRecord, TaskCompleted, TaskStarted
 from aiki_push.domain.values import Inline, Json
-from aiki_push.ports.api.claims import AppendCheckpoint
+from aiki_push.ports.api.checkpoints import AppendCheckpoint
 from aiki_push.ports.api.operation import Operation
 from aiki_push.sdk.executor import ExecutorConfig, SegmentResult
 from aiki_push.testing import FakeClock

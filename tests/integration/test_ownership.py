@@ -10,16 +10,8 @@ from aiki_push.domain.limits import Limits
 from aiki_push.domain.log_records import InputRecord, TaskCompleted, TaskStarted, Transition
 from aiki_push.domain.run_states import Queued, Stalled
 from aiki_push.domain.values import Inline, TimestampMs
-from aiki_push.ports.api.claims import (
-    Appended,
-    ClaimRun,
-    Ended,
-    HandBack,
-    NotClaimed,
-    Overtaken,
-    RefreshClaim,
-    ReleaseClaim,
-)
+from aiki_push.ports.api.checkpoints import Appended, Ended, HandBack, Overtaken
+from aiki_push.ports.api.claims import ClaimRun, NotClaimed, RefreshClaim, ReleaseClaim
 from aiki_push.ports.api.operation import Operation
 from aiki_push.ports.api.runs import StartRun
 from aiki_push.testing import FakeClock

@@ -17,17 +17,8 @@ from aiki_push.domain.errors import InvalidRequest, StorageUnavailable
 from aiki_push.domain.run import Offer
 from aiki_push.domain.run_states import Stalled
 from aiki_push.domain.values import Inline, RunId
-from aiki_push.ports.api.claims import (
-    Appended,
-    Claimed,
-    ClaimedRuns,
-    ClaimRun,
-    ClaimRuns,
-    GetLog,
-    HandBack,
-    RefreshClaim,
-    ReleaseClaim,
-)
+from aiki_push.ports.api.checkpoints import Appended, HandBack
+from aiki_push.ports.api.claims import Claimed, ClaimedRuns, ClaimRun, ClaimRuns, GetLog, RefreshClaim, ReleaseClaim
 from aiki_push.ports.api.runs import GetRun, StartRun
 from aiki_push.server.claims import MAX_LOG_ANSWER_BYTES
 from aiki_push.server.service import Server

@@ -1,20 +1,24 @@
 """Every part of the guide does what it says."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from typing import Any, cast
 
 import pytest
 
-from aiki_push import Client, Failed, run_blocking
+from aiki_push import Client, Failed, Handle, WorkflowVersion, run_blocking
 from aiki_push.adapters.signing.ed25519 import generate_signing_key, public_key_of
 from aiki_push.adapters.system import SystemEntropy
-from aiki_push.domain.log_records import TaskStarted
+from aiki_push.domain.log_records import CallEnded, TaskStarted
 from aiki_push.domain.retry import Exponential
 from aiki_push.domain.run import RunOptions
 from aiki_push.domain.run_states import Scheduled, SelfCause
 from aiki_push.sdk.workflow_version import AnyWorkflowVersion
+from aiki_push.testing import Harness
 from examples import workflows_guide as guide
+from examples import workflows_guide_waits as waits
 from tests.integration.executing_api import executing_client
 from tests.local_system import LocalSystem
 
@@ -139,3 +143,75 @@ async def test_a_reference_id_names_one_run() -> None:
 async def test_another_input_for_a_reference_id_is_a_conflict_or_the_run_that_exists() -> None:
     async with connected() as client:
         assert await guide.start_again_with_another_input(client) == "the run that exists"
+
+
+def ended(
+    version: WorkflowVersion[..., Any], given: object, act: Callable[[Handle[Any]], Awaitable[object]] | None = None
+) -> Any:
+    """What a run returns to which `act` was done after a day, where anything executes what it starts."""
+
+    async def scenario() -> Any:
+        handle = await version.with_("reference.id", "order-123").start(harness.client, given)
+        if act is not None:
+            await asyncio.sleep(86_400)
+            await act(handle)
+        return (await handle.wait()).value()
+
+    served = (*VERSIONS, waits.order_with_cooling_off, waits.order_with_payment)
+    with Harness(*served, *({version} - set(served))) as harness:
+        return harness.run(scenario())
+
+
+def test_a_sleep_ends_by_its_time_or_by_a_wake_up() -> None:
+    assert ended(waits.order_with_cooling_off, ORDER) == "123 is shipped in time"
+    assert ended(waits.order_with_cooling_off, ORDER, waits.ship_now) == "123 is shipped early"
+
+
+def test_an_event_comes_or_does_not() -> None:
+    async def pay_twice(handle: Handle[str]) -> None:
+        assert [await waits.pay(handle, "t-1"), await waits.pay(handle, "t-1")] == [True, True]
+
+    async def pay_by_reference(handle: Handle[str]) -> None:
+        client = cast(Client, handle.client)  # which adds only how to connect
+        assert [await waits.pay_by_reference(client, order_id) for order_id in ("order-124", "order-123")] == [False, True]
+
+    assert ended(waits.order_with_payment, ORDER) == "123 expired"
+    assert ended(waits.order_with_payment, ORDER, pay_twice) == "123 is paid by t-1"
+    assert ended(waits.order_with_payment, ORDER, pay_by_reference) == "123 is paid by t-2"
+
+
+def test_a_run_is_paused_resumed_and_cancelled() -> None:
+    async def scenario() -> list[str]:
+        handle = await waits.order_with_payment.start(harness.client, ORDER)
+        await harness.settle()
+        return await waits.control(handle)
+
+    with Harness(waits.order_with_payment) as harness:
+        assert harness.run(scenario()) == ["paused", "awaiting_event", "cancelled"]
+
+
+def test_a_child_is_started_and_forgotten() -> None:
+    async def scenario() -> list[str]:
+        handle = await waits.fire_and_forget.start(harness.client, guide.User(user_id="1"))
+        await handle.wait()
+        await harness.settle()
+        [child] = [record.run_id for record in harness.records(handle.id) if isinstance(record, CallEnded)]
+        return [harness.header(child).state.status]
+
+    with Harness(waits.fire_and_forget, guide.onboarding_v1) as harness:
+        assert harness.run(scenario()) == ["completed"]
+
+
+@pytest.mark.parametrize(
+    ("version", "given", "output"),
+    [
+        (waits.wait_for_the_child, ORDER, "child output: 123"),
+        (waits.wait_for_an_hour, ORDER, "the child is cancelled"),
+        (waits.in_parallel, [guide.Order(order_id=order_id, amount=1) for order_id in "abc"], ["a", "b", "c"]),
+        (waits.as_a_group, ORDER, "123 is processed, 123 expired"),
+        (waits.with_a_reference, ORDER, True),
+        (waits.with_another_input, ORDER, guide.Receipt(success=True, order_id="123")),
+    ],
+)
+def test_children_are_waited_for(version: WorkflowVersion[..., Any], given: object, output: object) -> None:
+    assert ended(version, given) == output

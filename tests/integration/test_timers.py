@@ -11,7 +11,7 @@ import pytest
 from aiki_push import Run, task
 from aiki_push.domain.log_records import TaskCancelled, TaskCompleted, WaitEnded
 from aiki_push.domain.run_states import Sleeping
-from aiki_push.ports.api.claims import AppendCheckpoint
+from aiki_push.ports.api.checkpoints import AppendCheckpoint
 from aiki_push.sdk.executor import SegmentResult
 from aiki_push.testing import FakeClock
 from tests.integration.crashes import PowerCut, recover

@@ -17,7 +17,7 @@ PAUSES_S = ((0, 5), (85, 125), (125, 300))
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """Probabilities. Those of messages, requests, accesses and executors are for each of them, the last three for each step.
+    """Probabilities. Those of messages, requests, accesses and executors are for each of them, the last four for each step.
 
     lose, double, delay: requests, answers, pushes and hints.
     lose_hints: hints alone.
@@ -29,6 +29,7 @@ class Faults:
     mute: the refreshes of an executor never arrive, as they have a connection of their own.
     kill, freeze: an executor dies, or stands still for a while.
     rob: a run is recovered although its owner lives.
+    direct: the owner of a run is told to pause or cancel it, as one that could not be caught up with is.
     """
 
     lose: float = 0
@@ -44,6 +45,7 @@ class Faults:
     kill: float = 0
     freeze: float = 0
     rob: float = 0
+    direct: float = 0
 
 
 CALM = Faults()
@@ -62,6 +64,7 @@ _WORST = Faults(
     kill=0.02,
     freeze=0.02,
     rob=0.02,
+    direct=0.02,
 )
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextvars import copy_context
+from math import inf
 from random import Random
 
 from aiki_push.domain.errors import ApiError, ServerUnreachable
@@ -20,9 +21,14 @@ from tests.simulation.workflows import SCENARIOS
 LONGEST_SKEW_MS = 3_600_000
 LONGEST_START_US = 60 * SECOND_US
 
+NEWS_INTERVALS_S = (1.0, 5.0, 60.0)
+INVOCATIONS_MS = (inf, inf, 60_000.0, 15_000.0)
+
 
 class TaskKeeper(ClaimKeeper):
-    """Refreshes in a task of the running event loop, and so in its time."""
+    """Refreshes, and asks for news, in a task of the running event loop, and so in its time."""
+
+    news_interval_s: float
 
     def start(self) -> None:
         """See ClaimKeeper."""
@@ -34,10 +40,20 @@ class TaskKeeper(ClaimKeeper):
         self._task.cancel()
 
     async def _keep(self) -> None:
-        api = self.connect()
-        await asyncio.sleep(self.interval_s)
-        while await self.refresh(api):
-            await asyncio.sleep(self.interval_s)
+        api, time = self.connect(), asyncio.get_running_loop().time
+        refreshed_at, is_held = time(), True
+        while is_held:
+            await asyncio.sleep(min(self.interval_s, self.news_interval_s))
+            if time() - refreshed_at >= self.interval_s:
+                refreshed_at = time()
+                is_held = await self.refresh(api)
+            else:
+                is_held = await self.ask(api)
+
+
+def keeper(news_interval_s: float) -> type[TaskKeeper]:
+    """A TaskKeeper that asks for news so often."""
+    return type("Keeper", (TaskKeeper,), {"news_interval_s": news_interval_s})
 
 
 def client_of(process: Process, schedule: Schedule, network: Network) -> Client:
@@ -47,17 +63,23 @@ def client_of(process: Process, schedule: Schedule, network: Network) -> Client:
 
 
 class Fleet:
-    """A number of executors. One that dies is replaced after a while."""
+    """A number of executors, all of one kind. One that dies is replaced after a while."""
 
-    def __init__(self, size: int, schedule: Schedule, misfortune: Misfortune, network: Network, config: ExecutorConfig) -> None:
+    def __init__(self, schedule: Schedule, misfortune: Misfortune, network: Network) -> None:
         self._schedule = schedule
         self._misfortune = misfortune
         self._network = network
-        self._config = config
+        self._config = ExecutorConfig(
+            claim_refresh_interval_ms=self._random.choice([1_000, 30_000]),
+            max_inline_wait_ms=self._random.choice([0, 10, 2_000]),
+            max_interruptions=1_000_000,
+        )
+        self._keeper = keeper(self._random.choice(NEWS_INTERVALS_S))
+        self._invocation_ms = self._random.choice(INVOCATIONS_MS)
         self._dead: list[Process] = []
         self._alive: dict[Process, Executor] = {}
         self.executions: Executions
-        for number in range(size):
+        for number in range(self._random.randint(1, 3)):
             self._start_one(ignorance=0.2 if number else 0)
 
     @property
@@ -74,8 +96,9 @@ class Fleet:
         process.spawn(self._execute(process, ready), context)
 
     async def _execute(self, process: Process, ready: ReadyRun) -> None:
+        revision = self._random.choice([ready.revision, None])
         try:
-            result = await self._alive[process].execute(ready.run_id, revision=self._random.choice([ready.revision, None]))
+            result = await self._alive[process].execute(ready.run_id, revision=revision, left_ms=self._invocation_ms)
         except (ApiError, ServerUnreachable) as error:
             self._schedule.note(f"{process.name}: run {ready.run_id} could not be claimed: {error!r}")
         else:
@@ -113,5 +136,5 @@ class Fleet:
         known = [scenario.version for scenario in SCENARIOS.values() if self._random.random() >= ignorance]
         registry = Registry(known)
         client = client_of(process, self._schedule, self._network)
-        self._alive[process] = Executor(client, registry, config=self._config, name=process.name, keeper=TaskKeeper)
+        self._alive[process] = Executor(client, registry, config=self._config, name=process.name, keeper=self._keeper)
         self._network.connect(process)

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 from aiki_push.domain.errors import InvalidToken, NotFound, RevisionConflict, ServerUnreachable
 from aiki_push.domain.values import TimestampMs
-from aiki_push.ports.api.claims import RefreshClaim
+from aiki_push.ports.api.claims import GetInbox, RefreshClaim
 from aiki_push.ports.api.operation import Operation
 from aiki_push.ports.publisher import Declined, Deferred, Failed, Outcome, Published, ReadyRun
 from aiki_push.ports.wakeups import Hint
@@ -67,7 +67,7 @@ class Network:
             self._carry(f"answer to {what}", lambda: self._hand_over(sender, reply, outcome))
 
         is_cut_now = self._misfortune.strikes(self._misfortune.faults.cut)
-        is_unheard = isinstance(operation, RefreshClaim) and sender in self._mute
+        is_unheard = isinstance(operation, RefreshClaim | GetInbox) and sender in self._mute
         is_cut_before = is_cut_now and self._misfortune.strikes(0.5)
         if not (is_unheard or is_cut_before or self._is_cut_off(sender)):
             self._carry(f"request {what}", lambda: self.servers.request(operation, answered))
@@ -123,6 +123,8 @@ class NetworkApi:
 
     async def call(self, operation: Operation[R]) -> R:
         """See Api."""
+        if segment := current_segment():
+            segment.sends(operation)
         for _ in range(ATTEMPTS):
             if self._process.is_dead:
                 raise asyncio.CancelledError

@@ -13,19 +13,8 @@ from aiki_push.domain.log_records import KnownRecord, TaskCancelled, TaskStarted
 from aiki_push.domain.run_states import PARKED, Queued, Stalled
 from aiki_push.domain.values import Inline, TimestampMs
 from aiki_push.domain.waits import Wait
-from aiki_push.ports.api.claims import (
-    AppendCheckpoint,
-    Appended,
-    Claimed,
-    ClaimRun,
-    Complete,
-    HandBack,
-    Overtaken,
-    Park,
-    RefreshClaim,
-    ReleaseClaim,
-    SegmentEnd,
-)
+from aiki_push.ports.api.checkpoints import AppendCheckpoint, Appended, Complete, HandBack, Overtaken, Park, SegmentEnd
+from aiki_push.ports.api.claims import Claimed, ClaimRun, RefreshClaim, ReleaseClaim
 from aiki_push.ports.api.operation import Operation
 from tests.simulation.schedule import Violation
 from tests.simulation.stored_states import Move, Overtaking, Result, StoredStates

@@ -4,13 +4,17 @@ from collections import Counter
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from aiki_push import TaskInfo
-from aiki_push.ports.api.claims import Claimed, ClaimRun
+from aiki_push import Run, TaskInfo
+from aiki_push.ports.api.checkpoints import AppendCheckpoint
+from aiki_push.ports.api.claims import Claimed, ClaimRun, Inbox
 from aiki_push.ports.api.operation import Operation
 from tests.simulation.process import Process
 from tests.simulation.schedule import Schedule
+from tests.simulation.traces import Traces
+
+T = TypeVar("T")
 
 PACES_S = (0.1, 3.0, 40.0)
 """How long handlers take at most, in one simulation."""
@@ -38,12 +42,20 @@ class SegmentFacts:
     run_id: str
     executions: "Executions"
     claim_id: str = ""
+    revision: int = 0
     knows_that_it_lost: bool = False
+
+    def sends(self, operation: Operation[Any]) -> None:
+        """The executor asks the server for something."""
+        if isinstance(operation, AppendCheckpoint):
+            self.executions.traces.sends(self.claim_id, operation.checkpoint_id)
 
     def heard(self, operation: Operation[Any], answer: object) -> None:
         """The server answered."""
         if isinstance(operation, ClaimRun) and isinstance(answer, Claimed):
-            self.claim_id = operation.claim_id
+            self.claim_id, self.revision = operation.claim_id, answer.run.revision
+        elif isinstance(answer, Inbox) and answer.revision != self.revision:
+            self.told_lost()
 
     def told_lost(self) -> None:
         """The server says that the run moved on. Once the process has dealt with that, it must know."""
@@ -66,12 +78,20 @@ def current_segment() -> SegmentFacts | None:
     return _segment.get(None)
 
 
+def saw(run: Run, what: T) -> T:
+    """`what`, which the workflow that calls this was given now: every replay must be given the same, at the same time."""
+    if (segment := current_segment()) is not None:
+        segment.executions.traces.saw(segment.claim_id, f"{what} at {run.now():%H:%M:%S.%f}")
+    return what
+
+
 @dataclass(slots=True)
 class Executions:
     """Every execution of a handler, checked when it begins."""
 
     schedule: Schedule
     records: Records
+    traces: Traces
     random: Random
     pace_s: float
     begun: Counter[tuple[str, str, str, int]] = field(default_factory=Counter)

@@ -1,6 +1,7 @@
 """The server: any number of processes at once on one table, each access of which may fail, take long, or be the last."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -8,11 +9,13 @@ from aiki_push.adapters.storage.memory.table import MemoryTable
 from aiki_push.adapters.storage.payloads import TablePayloadStore
 from aiki_push.adapters.storage.store import SingleTableStore
 from aiki_push.adapters.storage.table import Item, Page, Query, Table, Write
-from aiki_push.domain.errors import ApiError, StorageUnavailable
+from aiki_push.domain.changes import Change
+from aiki_push.domain.controls import decide_directive
+from aiki_push.domain.errors import ApiError, IllegalTransition, StorageUnavailable
 from aiki_push.domain.limits import Limits
-from aiki_push.domain.run import Run
+from aiki_push.domain.run import Directive, Run
 from aiki_push.domain.values import DurationMs
-from aiki_push.ports.api.claims import AppendCheckpoint
+from aiki_push.ports.api.checkpoints import AppendCheckpoint
 from aiki_push.ports.api.operation import Operation
 from aiki_push.ports.clock import Clock
 from aiki_push.ports.entropy import Entropy
@@ -149,6 +152,18 @@ class Servers:
         """Recover `run` in a process, however lately its owner was heard of."""
         impatient = replace(self.context, limits=replace(self.context.limits, claim_idle_timeout_ms=0))
         self._fibers.spawn(f"recovery of run {run.id}, whose owner lives", lambda: recover(impatient, run), self._check)
+
+    def direct(self, run: Run, directive: Directive) -> None:
+        """Tell the owner of `run` what to do, in a process, as where the run could not be taken from it."""
+
+        def decide(now: Run) -> tuple[Change, ...]:
+            return decide_directive(now, directive) if now.claim is not None else ()
+
+        def call() -> None:
+            with suppress(IllegalTransition):
+                self.context.change(run.namespace, run.id, decide)
+
+        self._fibers.spawn(f"directive to {directive.action} run {run.id}", call, self._check)
 
     def sweep_for_ever(self) -> None:
         """Sweep now and every minute."""

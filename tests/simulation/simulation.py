@@ -4,19 +4,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from random import Random
+from typing import Any
 
 from aiki_push.adapters.storage.store import SingleTableStore
 from aiki_push.domain.errors import AikiError
 from aiki_push.domain.limits import Limits
-from aiki_push.domain.run_states import Stalled
-from aiki_push.ports.api.runs import RequeueRun
-from aiki_push.sdk.executor import ExecutorConfig
+from aiki_push.domain.run import Directive, Run
+from aiki_push.domain.run_states import PARKED, Paused, Stalled
+from aiki_push.domain.waits import ANY_KEY
+from aiki_push.ports.api.controls import RequeueRun, ResumeRun
+from aiki_push.ports.api.events import SendEvent
+from aiki_push.ports.api.operation import Operation
+from tests.simulation import outsiders
 from tests.simulation.audit import Audit
 from tests.simulation.faults import CALM, SECOND_US, Misfortune, draw
+from tests.simulation.final_rules import faults_of_the_end, is_quiet
 from tests.simulation.fleet import Fleet, client_of
 from tests.simulation.network import Network, NetworkPublisher, NetworkWakeups
+from tests.simulation.outsiders import Outsiders
 from tests.simulation.process import start_process
-from tests.simulation.rules import is_finished
 from tests.simulation.schedule import Schedule, Violation
 from tests.simulation.segments import PACES_S, Executions
 from tests.simulation.servers import NAMESPACE, Servers, StoreFactory
@@ -51,12 +57,8 @@ class Simulation:
         self.misfortune = Misfortune(random, draw(random))
         self.audit = Audit(self.schedule.report)
         self.network = network = Network(self.schedule, self.misfortune)
-        config = ExecutorConfig(
-            claim_refresh_interval_ms=random.choice([1_000, 30_000]),
-            max_inline_wait_ms=random.choice([0, 10, 2_000]),
-            max_interruptions=1_000_000,
-        )
-        self.fleet = Fleet(random.randint(1, 3), self.schedule, self.misfortune, network, config)
+        self.fleet = Fleet(self.schedule, self.misfortune, network)
+        self.world = Outsiders(self.schedule, network, self.audit, outsiders.draw(random))
         self.servers = network.servers = Servers(
             self.schedule,
             self.misfortune,
@@ -66,11 +68,14 @@ class Simulation:
             limits=Limits(),
             store=store,
         )
-        self.audit.executions = self.fleet.executions = Executions(self.schedule, self.audit, random, random.choice(PACES_S))
+        pace_s = random.choice(PACES_S)
+        executions = Executions(self.schedule, self.audit, self.audit.traces, random, pace_s)
+        self.audit.executions = self.fleet.executions = executions
         self._starter = start_process("client", self.schedule)
+        names = [name for name in sorted(SCENARIOS) if not SCENARIOS[name].takes_input]
         self._starts = [
             self._starter.spawn(self._start(name, f"start {number}", network))
-            for number, name in enumerate(random.choices(sorted(SCENARIOS), k=random.randint(1, 6)))
+            for number, name in enumerate(random.choices(names, k=random.randint(1, 5)))
         ]
         self.servers.sweep_for_ever()
         self._calm = random.choice([CALM, replace(CALM, lose_hints=1)])
@@ -91,23 +96,32 @@ class Simulation:
     def run(self, steps: int) -> None:
         """Everything. Raises Violation."""
         try:
-            while self.schedule.steps < steps and not self._has_finished:
+            while self.schedule.steps < steps and not self._is_quiet:
                 self._suffer()
                 self.schedule.step()
             self._calm_down()
             self._finish()
-            self._check_endings()
+            if faults := list(faults_of_the_end(self.audit.stored)):
+                raise Violation("; ".join(faults))
         finally:
             self.servers.crash_all()
-            self._starter.kill()
-            self._starter.bury()
+            for process in (self._starter, self.world.process):
+                process.kill()
+                process.bury()
             self.fleet.bury()
 
     def _suffer(self) -> None:
         self.fleet.suffer()
+        self.world.meddle()
         running = [stored.run for stored in self.audit.stored.values() if stored.run.claim is not None]
         if running and self.misfortune.strikes(self.misfortune.faults.rob):
             self.servers.rob(self.schedule.random.choice(running))
+        if running and self.misfortune.strikes(self.misfortune.faults.direct):
+            run = self.schedule.random.choice(running)
+            action = self.schedule.random.choice(["pause", "pause", "cancel"])
+            directive = Directive.model_validate({"action": action, "operation_id": f"direct-{self.schedule.steps}"})
+            if self.world.may_operate(run.id):
+                self.servers.direct(run, directive)
 
     def _calm_down(self) -> None:
         self.schedule.note("the faults end")
@@ -116,34 +130,44 @@ class Simulation:
         self.fleet.thaw()
 
     def _finish(self) -> None:
+        """Go on until nothing has happened for a while, and nobody has anything to mend."""
+        quiet_since_us: int | None = None
         for _ in range(CALM_STEPS):
             self.schedule.step()
-            self._mend()
-            if self._has_finished:
-                break
-        else:
-            raise Violation(f"not everything has ended {CALM_STEPS} steps after the faults: {self._states()}")
-        until_us = self.schedule.now_us + AFTERMATH_US
-        while self.schedule.now_us < until_us:
-            self.schedule.step()
+            if self._mend() or not self._is_quiet:
+                quiet_since_us = None
+            elif quiet_since_us is None:
+                quiet_since_us = self.schedule.now_us
+            elif self.schedule.now_us - quiet_since_us > AFTERMATH_US:
+                return
+        raise Violation(f"not everything has ended {CALM_STEPS} steps after the faults: {self._states()}")
 
     @property
-    def _has_finished(self) -> bool:
-        return all(start.done() for start in self._starts) and all(map(is_finished, self.audit.stored.values()))
+    def _is_quiet(self) -> bool:
+        is_started = all(start.done() for start in self._starts) and self.world.are_done
+        return is_started and all(map(is_quiet, self.audit.stored.values()))
 
-    def _mend(self) -> None:
-        """Do what an operator would: requeue what executors that died again and again could not even begin."""
-        for run_id, stored in tuple(self.audit.stored.items()):
-            if stored.run.state == Stalled(reason="crash_loop"):
-                self.servers.server.call(
-                    NAMESPACE, RequeueRun(run_id=stored.run.id, operation_id=f"requeue-{stored.run.revision}")
-                )
-            elif isinstance(stored.run.state, Stalled):
-                raise Violation(f"run {run_id} is stalled: {stored.transitions[-1]}")
+    def _mend(self) -> bool:
+        """Do what an operator would, and the world, sooner or later: requeue and resume runs, send what they wait for."""
+        mending = [operation for stored in self.audit.stored.values() if (operation := self._wanted(stored.run))]
+        for operation in mending:
+            self.servers.server.call(NAMESPACE, operation)
+        return bool(mending)
 
-    def _check_endings(self) -> None:
-        if faults := list(self.audit.faults_of_endings()):
-            raise Violation("; ".join(faults))
+    def _wanted(self, run: Run) -> Operation[Any] | None:
+        """What `run` needs from outside."""
+        operation_id = f"mend-{run.revision}"
+        if run.state == Stalled(reason="crash_loop"):
+            return RequeueRun(run_id=run.id, operation_id=operation_id)
+        if isinstance(run.state, Stalled):
+            raise Violation(f"run {run.id} is stalled: {self.audit.stored[run.id].transitions[-1]}")
+        if isinstance(run.state, Paused) and not self.world.habits.leaves_paused:
+            return ResumeRun(run_id=run.id, operation_id=operation_id)
+        events = [wait.key for wait in run.waits if wait.kind == "event"]
+        if events and run.due_at is None and run.state.status in PARKED and not self.world.habits.leaves_waiting:
+            event = events[0].replace(ANY_KEY, "bell")
+            return SendEvent(run_id=run.id, event=event, data=f"{event}#{operation_id}", reference=operation_id)
+        return None
 
     def _states(self) -> list[str]:
         return [f"{run_id} {stored.run.workflow} {stored.run.state}" for run_id, stored in self.audit.stored.items()]

@@ -18,9 +18,10 @@ from aiki_push.server.attention.advance import Attention
 from aiki_push.server.attention.recover import recover
 from aiki_push.server.service import Server
 from aiki_push.testing import FakeClock, FaultyTable, LocalSystem, RecordingPublisher
-from tests.simulation.rules import Stored, faults_between, faults_of
+from tests.simulation.rules import faults_between, faults_of
 from tests.simulation.schedule import Violation
 from tests.simulation.servers import NAMESPACE, StoreFactory
+from tests.simulation.stored import Stored
 
 Move: TypeAlias = Operation[Any] | Literal["recover", "wake"]
 """A request, or what a server does by itself: take the run from its owner, who may well be alive; wake it where it is parked."""

@@ -3,7 +3,7 @@
 import pytest
 
 from aiki_push.adapters.storage.store import SingleTableStore
-from aiki_push.ports.api.claims import HandBack, SegmentEnd
+from aiki_push.ports.api.checkpoints import HandBack, SegmentEnd
 from tests.simulation.planted import UnfencedStore
 from tests.simulation.protocol import FINISH, PARK, Bounds, Protocol
 from tests.simulation.schedule import Violation

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from tests.simulation.final_rules import is_quiet as is_finished
 from tests.simulation.planted import UnfencedStore
-from tests.simulation.rules import is_finished
 from tests.simulation.servers import StoreFactory
 from tests.simulation.simulation import Failure, simulate
 

@@ -11,7 +11,8 @@ from aiki_push.domain.run_states import Completed
 from aiki_push.domain.values import TimestampMs
 from tests.integration.owners import Owner, claim, completed, start, started
 from tests.local_system import NAMESPACE, LocalSystem
-from tests.simulation.rules import Stored, faults_between, faults_of
+from tests.simulation.rules import faults_between, faults_of
+from tests.simulation.stored import Stored
 
 AT = TimestampMs(5)
 

@@ -1,12 +1,14 @@
 """Items from models, and back.
 
-| item      | attributes beside `PK` and `SK`                                          |
-|-----------|--------------------------------------------------------------------------|
-| header    | `v`, `etag`, `status`, `revision`, `d`; the keys of the indexes it is in |
-| reference | `v`, `etag`, `d`                                                         |
-| slot      | `v`, `etag`, `d`                                                         |
-| message   | `v`, `etag`, `d`                                                         |
-| endpoint  | `v`, `d`                                                                 |
+| item            | attributes beside `PK` and `SK`                                          |
+|-----------------|--------------------------------------------------------------------------|
+| header          | `v`, `etag`, `status`, `revision`, `d`; the keys of the indexes it is in |
+| reference       | `v`, `etag`, `d`                                                         |
+| slot            | `v`, `etag`, `d`                                                         |
+| message         | `v`, `etag`, `d`                                                         |
+| watcher         | `v`, `etag`, `d`                                                         |
+| event reference | `v`, `etag`, `d`                                                         |
+| endpoint        | `v`, `d`                                                                 |
 
 `d` is the model as compact JSON without what is null: a string, or zlib-compressed bytes where that saves write units. `v` is the
 version of the format: readers ignore fields they do not know, and refuse a newer `v`. `etag` is fresh in every commit.
@@ -23,11 +25,11 @@ from aiki_push.adapters.storage.sizes import WRITE_UNIT_BYTES, item_size, text_s
 from aiki_push.adapters.storage.table import INDEX_ATTRIBUTES, AttributeValue, Item, Key, key_of
 from aiki_push.domain.endpoints import Endpoint
 from aiki_push.domain.errors import InternalError, UnsupportedVersion
-from aiki_push.domain.inbox import Message
+from aiki_push.domain.inbox import Message, Watcher
 from aiki_push.domain.log_records import LogSlot
 from aiki_push.domain.run import Run, RunReference
 from aiki_push.domain.values import Stored
-from aiki_push.ports.store import Found, ListPlace, Queue
+from aiki_push.ports.store import Found, ListPlace, Queue, SentEvent
 
 FORMAT = 1
 MAX_HEADER_TEXT_BYTES = 200
@@ -42,6 +44,13 @@ class Shards:
 
     due: int = 1
     listing: int = 1
+
+
+class _EventReference(Stored):
+    """What is stored of a SentEvent."""
+
+    event: str
+    reference: str
 
 
 def header_item(run: Run, etag: str, shards: Shards) -> Item:
@@ -87,6 +96,17 @@ def message_item(namespace: str, run_id: str, message: Message, etag: str) -> It
     return _item(keys.message(namespace, run_id, message.seq), message, etag=etag)
 
 
+def watcher_item(namespace: str, run_id: str, watcher: Watcher, etag: str) -> Item:
+    """A watcher of the run as it is stored under a fresh `etag`."""
+    return _item(keys.watcher(namespace, run_id, watcher.run_id), watcher, etag=etag)
+
+
+def event_reference_item(namespace: str, run_id: str, sent: SentEvent, etag: str) -> Item:
+    """What keeps the event from being sent to the run with this reference again, as it is stored."""
+    key = keys.event_reference(namespace, run_id, sent.event, sent.reference)
+    return _item(key, _EventReference(event=sent.event, reference=sent.reference), etag=etag)
+
+
 def endpoint_item(endpoint: Endpoint) -> Item:
     """An endpoint as it is stored."""
     return _item(keys.endpoint(endpoint.namespace, endpoint.id), endpoint)
@@ -112,6 +132,17 @@ def read_message(item: Item) -> Message:
     return _model(Message, item)
 
 
+def read_watcher(item: Item) -> Watcher:
+    """The watcher, with the `etag` that its removal is conditional on. Raises as `read` does."""
+    return _model(Watcher, item).model_copy(update={"etag": item["etag"]})
+
+
+def read_event_reference(item: Item) -> SentEvent:
+    """The event and the reference that it was sent with. Raises as `read` does."""
+    stored = _model(_EventReference, item)
+    return SentEvent(stored.event, stored.reference)
+
+
 def read_endpoint(item: Item) -> Endpoint:
     """The endpoint. Raises as `read` does."""
     return _model(Endpoint, item)
@@ -127,6 +158,8 @@ def read(item: Item) -> Found:
             return read_endpoint(item)
         case "REF":
             return read_reference(item)
+        case "EVENTREF":
+            return read_event_reference(item)
     match str(item["SK"])[:2]:
         case keys.HEADER:
             return read_header(item)
@@ -134,6 +167,8 @@ def read(item: Item) -> Found:
             return read_slot(item)
         case "I#":
             return read_message(item)
+        case "W#":
+            return read_watcher(item)
         case _:
             raise _unreadable(item, "SK")
 

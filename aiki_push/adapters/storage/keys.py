@@ -1,13 +1,15 @@
 """Every key of the table and its indexes.
 
-| item          | PK                                     | SK                   |
-|---------------|----------------------------------------|----------------------|
-| run header    | `RUN#{ns}#{run_id}`                    | `H`                  |
-| inbox message | same                                   | `I#{seq:08d}`        |
-| log slot      | same                                   | `L#{position:08d}`   |
-| payload       | same                                   | `P#{sha256}`         |
-| reference     | `REF#{ns}#{workflow}#{version}#{hash}` | `-`                  |
-| endpoint      | `ENDPOINTS#{ns}`                       | `{endpoint_id}`      |
+| item            | PK                                     | SK                   |
+|-----------------|----------------------------------------|----------------------|
+| run header      | `RUN#{ns}#{run_id}`                    | `H`                  |
+| inbox message   | same                                   | `I#{seq:08d}`        |
+| log slot        | same                                   | `L#{position:08d}`   |
+| payload         | same                                   | `P#{sha256}`         |
+| watcher         | same                                   | `W#{watcher_run_id}` |
+| event reference | `EVENTREF#{ns}#{run_id}`               | `{event}#{hash}`     |
+| reference       | `REF#{ns}#{workflow}#{version}#{hash}` | `-`                  |
+| endpoint        | `ENDPOINTS#{ns}`                       | `{endpoint_id}`      |
 
 | index         | partition                                | sort key                               | which headers                |
 |---------------|------------------------------------------|----------------------------------------|------------------------------|
@@ -17,10 +19,10 @@
 | `by_workflow` | `{ns}#{workflow}#{shard}`                | `{created_at:015d}#{run_id}#{version}` | all                          |
 | `by_state`    | `{ns}#{group}#{shard}`                   | same                                   | all                          |
 
-Header, inbox and log lie next to each other, so one query reads a run; payloads come after them. Indexes with a shard are spread
-over partitions by a hash of the run id, because a partition takes 1 000 write units a second. Groups of states are few, so that
-most transitions leave a run where it is in `by_state`. Names cannot contain `#`; anything else that could, arrives here escaped.
-A reference is hashed (SHA-256), so that a long one costs no more than a short one.
+Header, inbox and log lie next to each other, so one query reads a run; payloads and watchers come after them. Indexes with a
+shard are spread over partitions by a hash of the run id, because a partition takes 1 000 write units a second. Groups of states
+are few, so that most transitions leave a run where it is in `by_state`. Names cannot contain `#`; anything else that could,
+arrives here escaped. A reference is hashed (SHA-256), so that a long one costs no more than a short one.
 """
 
 from hashlib import sha256
@@ -81,10 +83,23 @@ def payload(namespace: str, run_id: str, sha256: str) -> Key:
     return Key(run_partition(namespace, run_id), f"P#{_part(sha256)}")
 
 
+def watcher(namespace: str, run_id: str, watcher_run_id: str) -> Key:
+    """Key of a watcher of a run."""
+    return Key(run_partition(namespace, run_id), f"W#{_part(watcher_run_id)}")
+
+
 def reference(namespace: str, workflow: str, version: str, reference_id: str) -> Key:
     """Key of a reference."""
-    digest = sha256(reference_id.encode("utf-8", "surrogatepass")).hexdigest()
-    return Key("#".join(("REF", *map(_part, (namespace, workflow, version)), digest)), "-")
+    return Key("#".join(("REF", *map(_part, (namespace, workflow, version)), _digest(reference_id))), "-")
+
+
+def event_reference(namespace: str, run_id: str, event: str, reference_id: str) -> Key:
+    """Key of a reference that an event was sent to a run with."""
+    return Key(f"EVENTREF#{_part(namespace)}#{_part(run_id)}", f"{_part(event)}#{_digest(reference_id)}")
+
+
+def _digest(reference_id: str) -> str:
+    return sha256(reference_id.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def endpoint(namespace: str, endpoint_id: str) -> Key:
@@ -110,6 +125,11 @@ def last_slot(namespace: str, run_id: str) -> Query:
 def messages(namespace: str, run_id: str, *, after: int) -> Query:
     """Messages with a number greater than `after`, in order."""
     return Query(run_partition(namespace, run_id), f"I#{_next(after)}", f"I#{_LAST_NUMBER}")
+
+
+def watchers(namespace: str, run_id: str, limit: int) -> Query:
+    """Watchers of a run, by id. Ids are printable ASCII."""
+    return Query(run_partition(namespace, run_id), "W#", "W#~", page_size=limit)
 
 
 def endpoints(namespace: str) -> Query:

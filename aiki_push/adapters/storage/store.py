@@ -2,17 +2,18 @@
 
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 
 from aiki_push.adapters.storage import formats, keys
 from aiki_push.adapters.storage.indexes import Indexes
 from aiki_push.adapters.storage.retrying import RetryingTable
 from aiki_push.adapters.storage.sizes import MAX_BATCH_READS
-from aiki_push.adapters.storage.table import Absent, Always, Delete, EtagIs, Item, Put, Table, Write, WriteRefused, rows
-from aiki_push.domain.changes import Change, CreateRun, DeleteEndpoint, PutMessage, PutReference, PutSlot, SaveEndpoint, SaveRun
+from aiki_push.adapters.storage.table import Item, Table, WriteRefused, rows
+from aiki_push.adapters.storage.writes import write_of
+from aiki_push.domain.changes import Change
 from aiki_push.domain.endpoints import Endpoint
 from aiki_push.domain.errors import InternalError, NotFound, UnsupportedVersion
-from aiki_push.domain.inbox import Message
+from aiki_push.domain.inbox import Message, Watcher
 from aiki_push.domain.log_records import LogSlot
 from aiki_push.domain.run import Run, RunReference
 from aiki_push.domain.values import RunId, TimestampMs
@@ -65,7 +66,9 @@ class SingleTableStore:
             if kind == "H":
                 header = formats.read_header(next(items))
             elif kind == "I":
-                messages = tuple(map(formats.read_message, items))
+                first, _ = _within(items, max_bytes // 2)
+                messages = tuple(map(formats.read_message, first))
+                max_bytes -= sum(map(formats.json_size, first))
             else:
                 log = _log_page(items, max_bytes)
                 break
@@ -82,21 +85,27 @@ class SingleTableStore:
         item = next(rows(self._table, keys.last_slot(namespace, run_id)), None)
         return None if item is None else formats.read_slot(item)
 
-    def inbox(self, namespace: str, run_id: str, *, after: int) -> tuple[Message, ...]:
+    def inbox(self, namespace: str, run_id: str, *, after: int, max_bytes: int | None = None) -> tuple[Message, ...]:
         """See Store."""
-        return tuple(map(formats.read_message, rows(self._table, keys.messages(namespace, run_id, after=after))))
+        items = rows(self._table, keys.messages(namespace, run_id, after=after))
+        return tuple(map(formats.read_message, items if max_bytes is None else _within(items, max_bytes)[0]))
+
+    def watchers(self, namespace: str, run_id: str, *, limit: int) -> tuple[Watcher, ...]:
+        """See Store."""
+        return tuple(map(formats.read_watcher, islice(rows(self._table, keys.watchers(namespace, run_id, limit)), limit)))
 
     def commit(self, *changes: Change) -> None:
         """See Store.
 
         Every item of a commit carries the same fresh etag, and a commit is all or nothing. So a refused write that finds this
-        etag proves that the whole commit was written, by an attempt whose answer was lost.
+        etag proves that the whole commit was written, by an attempt whose answer was lost. What was deleted proves nothing: a
+        commit that only deletes, and whose answer was lost, finds nothing there and is refused.
         """
         if not changes:
             return
         etag = urlsafe_b64encode(self._entropy.token(ETAG_BYTES)).decode()
         try:
-            self._table.write([self._write(change, etag) for change in changes], token=etag)
+            self._table.write([write_of(change, etag, self._shards) for change in changes], token=etag)
         except WriteRefused as refused:
             if any(item is not None and item.get("etag") == etag for item in refused.found.values()):
                 return
@@ -138,34 +147,22 @@ class SingleTableStore:
         """See Store."""
         return tuple(map(formats.read_endpoint, rows(self._table, keys.endpoints(namespace))))
 
-    def _write(self, change: Change, etag: str) -> Write:
-        match change:
-            case CreateRun(run):
-                return Put(formats.header_item(run, etag, self._shards), Absent())
-            case SaveRun(run):
-                return Put(formats.header_item(run, etag, self._shards), EtagIs(run.etag))
-            case PutReference(reference):
-                condition = EtagIs(reference.etag) if reference.etag else Absent()
-                return Put(formats.reference_item(reference, etag), condition)
-            case PutSlot(namespace, run_id, slot):
-                return Put(formats.slot_item(namespace, run_id, slot, etag), Absent())
-            case PutMessage(namespace, run_id, message):
-                return Put(formats.message_item(namespace, run_id, message, etag), Absent())
-            case SaveEndpoint(endpoint):
-                return Put(formats.endpoint_item(endpoint), Always())
-            case DeleteEndpoint(namespace, endpoint_id):
-                return Delete(keys.endpoint(namespace, endpoint_id))
-
 
 def _log_page(items: Iterable[Item], max_bytes: int) -> LogPage:
-    slots: list[LogSlot] = []
+    first, is_last = _within(items, max_bytes)
+    return LogPage(tuple(map(formats.read_slot, first)), is_last)
+
+
+def _within(items: Iterable[Item], max_bytes: int) -> tuple[list[Item], bool]:
+    """The first of `items`, up to `max_bytes` of JSON and at least one, and whether these are all."""
+    first: list[Item] = []
     size = 0
     for item in items:
         size += formats.json_size(item)
-        if slots and size > max_bytes:
-            return LogPage(tuple(slots), is_last=False)
-        slots.append(formats.read_slot(item))
-    return LogPage(tuple(slots), is_last=True)
+        if first and size > max_bytes:
+            return first, False
+        first.append(item)
+    return first, True
 
 
 def _readable(item: Item) -> Run | None:

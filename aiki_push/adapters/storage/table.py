@@ -40,22 +40,23 @@ def key_of(item: Item) -> Key:
 
 @dataclass(frozen=True, slots=True)
 class Always:
-    """Write whatever is there."""
+    """Whatever is there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """Write only where nothing is."""
+    """Only where nothing is."""
 
 
 @dataclass(frozen=True, slots=True)
 class EtagIs:
-    """Write only over an item with this `etag`."""
+    """Only where an item with this `etag` is."""
 
     etag: str
 
 
 Condition: TypeAlias = Always | Absent | EtagIs
+DeleteCondition: TypeAlias = Always | EtagIs
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +74,10 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Remove the item if it is there."""
+    """Remove the item; with `Always`, if it is there."""
 
     key: Key
+    condition: DeleteCondition = Always()
 
 
 Write: TypeAlias = Put | Delete

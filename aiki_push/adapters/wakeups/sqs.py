@@ -20,7 +20,11 @@ _log = logging.getLogger(__name__)
 
 
 class SqsWakeups:
-    """Sends each hint with what is left until its time as the message's delay, rounded up to seconds."""
+    """Sends each hint with what is left until its time as the message's delay, rounded up to seconds.
+
+    What is due within less than a second is sent without any: whoever handles hints waits that long, and it may be a matter of
+    milliseconds.
+    """
 
     def __init__(self, client: "SQSClient", queue_url: str, clock: Clock) -> None:
         self._client = client
@@ -32,10 +36,9 @@ class SqsWakeups:
         left_ms = max(0, hint.due_at - self._clock.now())
         if left_ms > MAX_HINT_DELAY_MS:
             return
+        delay_s = 0 if left_ms < 1_000 else -(-left_ms // 1_000)
         try:
-            self._client.send_message(
-                QueueUrl=self._queue_url, MessageBody=hint.model_dump_json(), DelaySeconds=-(-left_ms // 1_000)
-            )
+            self._client.send_message(QueueUrl=self._queue_url, MessageBody=hint.model_dump_json(), DelaySeconds=delay_s)
         except (BotoCoreError, ClientError) as error:
             # Without its text, which may quote the address of the queue and the account.
             _log.warning("run %s got no hint (%s); the sweep will find it", hint.run_id, _code(error))

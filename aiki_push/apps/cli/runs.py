@@ -1,32 +1,25 @@
-"""`aiki-push runs`: start a run, look at one."""
+"""`aiki-push runs`: start a run, look at one, control one."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
-from pathlib import Path
-from typing import Annotated, TypeVar
+from collections.abc import Callable
+from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 from rich.console import Console
 
-from aiki_push.apps.cli.dev import DEFAULT_PORT, URL_VARIABLE
 from aiki_push.apps.cli.failing import readable_errors
+from aiki_push.apps.cli.requests import DEFAULT_URL, RunIdArgument, UrlOption, json_of, operation, with_client
 from aiki_push.apps.cli.timeline import timeline, timeline_table
 from aiki_push.apps.connect import Client
-from aiki_push.domain.canonical_json import NotJson, compact_json, parse_json
-from aiki_push.domain.errors import SettingsError
-from aiki_push.domain.ids import ulid
+from aiki_push.domain.canonical_json import compact_json
+from aiki_push.domain.ids import token_text, ulid
 from aiki_push.domain.values import DEFAULT_PRIORITY, Inline, Json
+from aiki_push.ports.api.controls import CancelRun, PauseRun, ResumeRun, WakeUpRun
+from aiki_push.ports.api.operation import Operation
 from aiki_push.ports.api.runs import GetRun, RunView, StartRun
 from aiki_push.sdk.run_handle import Handle
 from aiki_push.sdk.types.json_type import JsonType
 
-R = TypeVar("R")
-
-app = typer.Typer(help="Start runs and look at them.", no_args_is_help=True)
-
-UrlOption = Annotated[str, typer.Option("--url", envvar=URL_VARIABLE, help="The server.")]
-DEFAULT_URL = f"http://127.0.0.1:{DEFAULT_PORT}"
+app = typer.Typer(help="Start runs, look at them, control them.", no_args_is_help=True)
 
 
 @app.command()
@@ -43,22 +36,68 @@ def start(
     with readable_errors():
         request: dict[str, Json] = {"workflow": workflow, "version": version, "options": {"pool": pool, "priority": priority}}
         if given is not None:
-            request["input"] = _json(given)
-        view = _run(url, lambda client: _start(client, request, wait=wait))
+            request["input"] = json_of(given, "--input")
+        view = with_client(url, lambda client: _start(client, request, wait=wait))
         if wait:
             _show_end(view)
 
 
 @app.command()
-def show(run_id: Annotated[str, typer.Argument(help="The run's id.")], url: UrlOption = DEFAULT_URL) -> None:
+def show(run_id: RunIdArgument, url: UrlOption = DEFAULT_URL) -> None:
     """Print where the run stands, and its timeline."""
     with readable_errors():
-        _run(url, lambda client: _show(client, _operation(GetRun, {"run_id": run_id})))
+        with_client(url, lambda client: _show(client, operation(GetRun, {"run_id": run_id})))
+
+
+@app.command()
+def pause(run_id: RunIdArgument, url: UrlOption = DEFAULT_URL) -> None:
+    """Stop a run until it is resumed, and print its state."""
+    _control(url, PauseRun, run_id)
+
+
+@app.command()
+def resume(run_id: RunIdArgument, url: UrlOption = DEFAULT_URL) -> None:
+    """Let a paused run go on where it was, and print its state."""
+    _control(url, ResumeRun, run_id)
+
+
+@app.command()
+def cancel(
+    run_id: RunIdArgument,
+    explanation: Annotated[str | None, typer.Option(help="Why, for whoever waits for the run.")] = None,
+    url: UrlOption = DEFAULT_URL,
+) -> None:
+    """End a run and the runs that it has started, and print its state."""
+    _control(url, CancelRun, run_id, explanation=explanation)
+
+
+@app.command()
+def wakeup(
+    run_id: RunIdArgument,
+    sleep: Annotated[str | None, typer.Option(help="Sleeps of this name only.")] = None,
+    url: UrlOption = DEFAULT_URL,
+) -> None:
+    """End the sleeps that a run is in, and print its state."""
+    _control(url, WakeUpRun, run_id, sleep=sleep)
+
+
+def _control(url: str, kind: Callable[..., Operation[RunView]], run_id: str, **fields: Json) -> None:
+    async def control(client: Client) -> RunView:
+        operation_id = token_text(client.entropy.token(15))
+        return await client.api.call(operation(kind, {"run_id": run_id, "operation_id": operation_id, **fields}))
+
+    with readable_errors():
+        view = with_client(url, control)
+        typer.echo(f"run {view.id} is {view.state.status}" + (f"; {_directive_of(view)}" if view.directive else ""))
+
+
+def _directive_of(run: RunView) -> str:
+    return f"its executor is to {run.directive.action} it at once" if run.directive else ""
 
 
 async def _start(client: Client, request: dict[str, Json], *, wait: bool) -> RunView:
     run_id = ulid(client.clock.now(), client.entropy.token(10))
-    view = await client.api.call(_operation(StartRun, {"run_id": run_id, **request}))
+    view = await client.api.call(operation(StartRun, {"run_id": run_id, **request}))
     typer.echo(view.id)
     if not wait:
         return view
@@ -72,6 +111,8 @@ async def _show(client: Client, request: GetRun) -> None:
     records = [entry.record async for entry in Handle(client, run, JsonType[object](object, at="output")).history()]
     console = Console()
     console.print(f"run {run.id}: {run.workflow} {run.version} is [bold]{run.state.status}[/bold] at revision {run.revision}")
+    if run.directive:
+        console.print(_directive_of(run))
     if run.offer.attempts and run.state.status == "queued":
         console.print(
             f"offered {run.offer.attempts} times" + (f"; the last: {run.offer.last_error}" if run.offer.last_error else "")
@@ -85,29 +126,3 @@ def _show_end(run: RunView) -> None:
         typer.echo(f"{run.state.status}: {told}", err=True)
         raise typer.Exit(1)
     typer.echo(compact_json(run.output.value if isinstance(run.output, Inline) else None))
-
-
-def _run(url: str, use: Callable[[Client], Awaitable[R]]) -> R:
-    async def main() -> R:
-        client = Client(url=url)
-        try:
-            return await use(client)
-        finally:
-            await client.close()
-
-    return asyncio.run(main())
-
-
-def _operation(kind: Callable[..., R], fields: dict[str, Json]) -> R:
-    try:
-        return kind(**fields)
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        raise SettingsError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-
-
-def _json(text: str) -> Json:
-    try:
-        return parse_json(Path(text[1:]).read_bytes() if text.startswith("@") else text, at="--input")
-    except (OSError, NotJson) as error:
-        raise SettingsError(f"--input cannot be read: {error}") from None

@@ -8,7 +8,9 @@ from rich.table import Table
 
 from aiki_push.domain.log_records import (
     AnyRecord,
+    CallEnded,
     InputRecord,
+    Received,
     TaskBackingOff,
     TaskCancelled,
     TaskCompleted,
@@ -57,10 +59,11 @@ def _event(record: AnyRecord, names: dict[str, str]) -> str:
             return f"{record.name} starts" + (f", attempt {record.attempt}" if record.attempt > 1 else "")
         case TaskCompleted() | TaskFailed() | TaskBackingOff() | TaskCancelled():
             return f"{names.get(record.task_id, record.task_id)} {_outcome(record)}"
-        case WaitStarted():
-            return f"waits ({record.kind})"
-        case WaitEnded():
-            return f"wait is over ({record.kind})"
+        case WaitStarted() | WaitEnded() | Received():
+            return _wait(record)
+        case CallEnded():
+            what = f"{record.kind} {record.name}" if record.name else record.kind
+            return f"{what}, run {record.run_id}: {record.error.code if record.error else record.result}"
         case _:
             return f"{record.type} (unknown to this release)"
 
@@ -69,6 +72,16 @@ def _transition(record: Transition) -> str:
     reason = f" ({record.state.reason})" if isinstance(record.state, Queued | Stalled) else ""
     told = record.explanation or (f"{record.error.name}: {record.error.message}" if record.error else "")
     return f"→ {record.state.status}{reason}" + (f": {told}" if told else "")
+
+
+def _wait(record: WaitStarted | WaitEnded | Received) -> str:
+    match record:
+        case WaitStarted():
+            return f"waits ({record.kind})"
+        case WaitEnded():
+            return f"wait is over ({record.kind})"
+        case Received():
+            return f"takes message {record.seq} ({record.kind})"
 
 
 def _outcome(record: TaskCompleted | TaskFailed | TaskBackingOff | TaskCancelled) -> str:

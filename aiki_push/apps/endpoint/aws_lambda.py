@@ -6,7 +6,9 @@ Event shapes: AWS Lambda and Amazon API Gateway developer guides, "payload forma
 import asyncio
 import logging
 from base64 import b64decode
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from math import inf
 from typing import Any, TypeAlias
 
 from aiki_push.apps.endpoint.messages import Handle, PushAnswer, PushRequest, invalid_answer, joined_headers
@@ -24,11 +26,11 @@ class LambdaDoor:
         self._handle = handle
         self._runner: asyncio.Runner | None = None
 
-    def __call__(self, event: Event, context: object) -> dict[str, Any]:  # noqa: ARG002 - Lambda passes it
-        """The answer to one event, once the segment has ended."""
+    def __call__(self, event: Event, context: object) -> dict[str, Any]:
+        """The answer to one event, once the segment has ended. `context` says how long the invocation lasts, where it is Lambda's."""
         if self._runner is None:
             self._runner = asyncio.Runner()
-        answer = self._runner.run(self._answer(event))
+        answer = self._runner.run(self._answer(event, _left_ms(context)))
         return {
             "statusCode": answer.status,
             "headers": answer.all_headers(),
@@ -42,13 +44,18 @@ class LambdaDoor:
             self._runner.close()
             self._runner = None
 
-    async def _answer(self, event: Event) -> PushAnswer:
+    async def _answer(self, event: Event, left_ms: float) -> PushAnswer:
         try:
-            request = read_event(event)
+            request = replace(read_event(event), left_ms=left_ms)
         except InvalidRequest as error:
             _log.error("the event is not a push: %s", error)
             return invalid_answer(error)
         return await self._handle(request)
+
+
+def _left_ms(context: object) -> float:
+    remaining: Callable[[], int] | None = getattr(context, "get_remaining_time_in_millis", None)
+    return inf if remaining is None else remaining()
 
 
 def read_event(event: Event) -> PushRequest:

@@ -31,11 +31,13 @@ class EndpointConfig(Frozen):
     signature_tolerance_ms: how far a push's time may be from this machine's, in either direction.
     max_inline_wait_ms: deadlines nearer than this are waited for in place, instead of parking the run.
     claim_refresh_interval_ms: how often a claim is refreshed; less than half the server's idle timeout.
+    deadline_margin_ms: so long before the end of a Lambda's invocation, its run is handed back for the next one.
     """
 
     signature_tolerance_ms: int = Field(default=30_000, gt=0, strict=True)
     max_inline_wait_ms: int = Field(default=1_000, ge=0, strict=True)
     claim_refresh_interval_ms: int = Field(default=30_000, gt=0, strict=True)
+    deadline_margin_ms: int = Field(default=5_000, ge=0, strict=True)
 
 
 class Endpoint:
@@ -88,7 +90,9 @@ def endpoint(
     registry = Registry(workflows)
     verifier = StandardVerifier(keys, config.signature_tolerance_ms) if keys else None
     executor = Executor(client, registry, config=_executor_config(config), name=name or _process_name())
-    handler = PushHandler(Admission(verifier, audience, registry, client.clock), executor.execute)
+    handler = PushHandler(
+        Admission(verifier, audience, registry, client.clock), executor.execute, deadline_margin_ms=config.deadline_margin_ms
+    )
     return Endpoint(handler.handle)
 
 

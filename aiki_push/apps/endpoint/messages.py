@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, TypeAlias
 
 from aiki_push.domain.errors import InvalidRequest
@@ -16,12 +17,14 @@ class PushRequest:
     """Header names are lower-case; a header sent twice is joined by a comma.
 
     The path is left out: a push means the same at every path, so a stage or a base path in front of it does no harm.
-    `body` is the raw bytes, of which a door need not read more than MAX_BODY_BYTES + 1.
+    `body` is the raw bytes, of which a door need not read more than MAX_BODY_BYTES + 1. `left_ms` is for how long the invocation that
+    carries the push can still execute.
     """
 
     method: str
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     body: bytes = field(default=b"", repr=False)
+    left_ms: float = inf
 
 
 @dataclass(frozen=True, slots=True)

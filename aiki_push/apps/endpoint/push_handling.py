@@ -30,17 +30,24 @@ class Executed(Protocol):
 class Execute(Protocol):
     """Claims a run and executes it for one segment."""
 
-    async def __call__(self, run_id: RunId, *, revision: int | None) -> Executed:
-        """How it went. Raises ServerUnreachable or StorageUnavailable: the claim could not be had."""
+    async def __call__(self, run_id: RunId, *, revision: int | None, left_ms: float) -> Executed:
+        """How it went; what does not fit into `left_ms` is handed back.
+
+        Raises ServerUnreachable or StorageUnavailable: the claim could not be had.
+        """
         ...
 
 
 class PushHandler:
-    """Answers pushes. May be called for any number of them at a time, on one event loop."""
+    """Answers pushes. May be called for any number of them at a time, on one event loop.
 
-    def __init__(self, admission: Admission, execute: Execute) -> None:
+    `deadline_margin_ms` of each invocation are kept for ending its segment.
+    """
+
+    def __init__(self, admission: Admission, execute: Execute, *, deadline_margin_ms: int = 0) -> None:
         self._admission = admission
         self._execute = execute
+        self._deadline_margin_ms = deadline_margin_ms
 
     async def handle(self, request: PushRequest) -> PushAnswer:
         """The answer, once the segment has ended. Raises nothing."""
@@ -49,7 +56,7 @@ class PushHandler:
             return admitted
         extra = {"aiki.run_id": admitted.run_id}
         try:
-            return await self._executed(admitted)
+            return await self._executed(admitted, request.left_ms - self._deadline_margin_ms)
         except (ServerUnreachable, StorageUnavailable) as error:
             _log.warning("run %s was not claimed: %s", admitted.run_id, error, extra=extra)
             return _UNREACHABLE
@@ -61,8 +68,8 @@ class PushHandler:
             _log.error("executing run %s raised %s at\n%s", admitted.run_id, type(error).__name__, places, extra=extra)
             return _INTERNAL
 
-    async def _executed(self, data: PushData) -> PushAnswer:
-        outcome = (await self._execute(data.run_id, revision=data.revision)).outcome
+    async def _executed(self, data: PushData, left_ms: float) -> PushAnswer:
+        outcome = (await self._execute(data.run_id, revision=data.revision, left_ms=left_ms)).outcome
         match outcome:
             case "already_claimed" | "not_queued":
                 return _ALREADY_CLAIMED

@@ -2,11 +2,14 @@
 
 from typing import Any
 
-from aiki_push.ports.api.claims import AppendCheckpoint, ClaimRun, ClaimRuns, GetInbox, GetLog, RefreshClaim, ReleaseClaim
+from aiki_push.ports.api.checkpoints import AppendCheckpoint
+from aiki_push.ports.api.claims import ClaimRun, ClaimRuns, GetInbox, GetLog, RefreshClaim, ReleaseClaim
+from aiki_push.ports.api.controls import CancelRun, PauseRun, RequeueRun, ResumeRun, WakeUpRun
 from aiki_push.ports.api.endpoints import DeleteEndpoint, GetEndpoint, ListEndpoints, PutEndpoint
+from aiki_push.ports.api.events import MulticastEvent, SendEvent
 from aiki_push.ports.api.health import GetHealth
 from aiki_push.ports.api.operation import Operation
-from aiki_push.ports.api.runs import GetHistory, GetPayload, GetRun, ListRuns, RequeueRun, StartRun, WaitRun
+from aiki_push.ports.api.runs import GetHistory, GetPayload, GetRun, ListRuns, StartRun, WaitRun
 from aiki_push.ports.api.signing_keys import ListSigningKeys
 
 CATALOGUE: tuple[type[Operation[Any]], ...] = (
@@ -15,7 +18,13 @@ CATALOGUE: tuple[type[Operation[Any]], ...] = (
     ListRuns,
     WaitRun,
     GetHistory,
+    PauseRun,
+    ResumeRun,
+    CancelRun,
+    WakeUpRun,
     RequeueRun,
+    SendEvent,
+    MulticastEvent,
     ClaimRun,
     ClaimRuns,
     GetLog,

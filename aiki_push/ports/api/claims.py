@@ -1,21 +1,17 @@
-"""What executors call to own runs, and while they do: claim, read, checkpoint, refresh, release."""
+"""What executors call to own runs: claim, read, refresh, release. What they write is in checkpoints."""
 
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter
 
 from aiki_push.domain.inbox import Message
-from aiki_push.domain.log_records import LogSlot, Record, RecordedError, Tail
-from aiki_push.domain.run import RunOptions
-from aiki_push.domain.run_states import Cause, Status
-from aiki_push.domain.values import DurationMs, Frozen, Identifier, Inline, Name, RunId, TimestampMs
-from aiki_push.domain.waits import Wait
+from aiki_push.domain.log_records import LogSlot, Tail
+from aiki_push.domain.run import Directive, RunOptions
+from aiki_push.domain.run_states import Status
+from aiki_push.domain.values import DurationMs, Identifier, Name, RunId, TimestampMs
 from aiki_push.ports.api.endpoints import WorkflowVersionField
 from aiki_push.ports.api.operation import Answer, Operation
 from aiki_push.ports.api.runs import RunIdField
-
-MAX_CHECKPOINT_BYTES = 300 * 1024
-"""The largest checkpoint: its records as JSON. The executor splits what is larger."""
 
 Token = Annotated[str, Field(min_length=1, max_length=1024)]
 Executor = Annotated[str, Field(min_length=1, max_length=128)]
@@ -37,7 +33,8 @@ class Claimed(Answer):
     """The caller owns the run now. `token` proves it and binds the next write to `position`.
 
     `slots` are the log so far; where `log_is_complete` is False, GetLog has the rest. `tail` are its last records, not yet
-    a slot: the server puts them in front of the segment's first append.
+    a slot: the server puts them in front of the segment's first append. `messages` are the first of the inbox; where the last of them is
+    not the `inbox_seq`th, GetInbox has the rest.
     `now` is the server's time; `claim_idle_timeout_ms` is how long the claim lives without a refresh.
     """
 
@@ -47,6 +44,7 @@ class Claimed(Answer):
     log_is_complete: bool
     tail: Tail
     messages: tuple[Message, ...]
+    inbox_seq: int = 0
     position: int
     token: str
     now: TimestampMs
@@ -122,16 +120,20 @@ class GetLog(Operation[LogAnswer]):
 
 
 class Inbox(Answer):
-    """Messages in order, and where the run stands."""
+    """Messages in order, and where the run stands. `directive` is what its executor is to do with it at once.
+
+    Where the last message is not the `inbox_seq`th, more follow: ask again after it.
+    """
 
     messages: tuple[Message, ...]
     inbox_seq: int
     status: Status
     revision: int
+    directive: Directive | None = None
 
 
 class GetInbox(Operation[Inbox]):
-    """Read the messages numbered above `after`, and the run's status and revision. Raises NotFound."""
+    """Read the messages numbered above `after`, and the run's status, revision and directive. Raises NotFound."""
 
     operation, method, path, role = "get_inbox", "GET", "/v1/runs/{run_id}/inbox", "executor"
     answer = TypeAdapter[Inbox](Inbox)
@@ -171,108 +173,3 @@ class ReleaseClaim(Operation[Released]):
 
     run_id: RunIdField
     token: Token
-
-
-class Complete(Frozen):
-    """The workflow returned `output`."""
-
-    to: Literal["completed"] = "completed"
-    output: Inline
-
-
-class Fail(Frozen):
-    """The workflow raised and is not tried again."""
-
-    to: Literal["failed"] = "failed"
-    cause: Cause
-    error: RecordedError
-
-
-class Retry(Frozen):
-    """The workflow raised; its next attempt begins at `next_attempt_at`."""
-
-    to: Literal["awaiting_retry"] = "awaiting_retry"
-    cause: Cause
-    error: RecordedError
-    next_attempt_at: TimestampMs
-
-
-class Park(Frozen):
-    """Every branch waits. `seen_seq` is the highest message seen; a newer one refuses the park, and the answer brings it."""
-
-    to: Literal["parked"] = "parked"
-    waits: Annotated[tuple[Wait, ...], Field(min_length=1, max_length=10_000)]
-    seen_seq: Annotated[int, Field(ge=0)]
-
-
-class Stall(Frozen):
-    """The run cannot go on with this code or this log; `explanation` says why and names both sides."""
-
-    to: Literal["stalled"] = "stalled"
-    reason: Literal["diverged", "cannot_restore", "unknown_record"]
-    explanation: Annotated[str, Field(max_length=16_384)]
-
-
-class HandBack(Frozen):
-    """Give up an append that got no definite answer: its slot is taken and the run queued again, in one transaction.
-
-    The checkpoint's records may only be outcomes; nothing that would start an effect.
-    """
-
-    to: Literal["queued"] = "queued"
-
-
-SegmentEnd: TypeAlias = Complete | Fail | Retry | Park | Stall
-
-
-class Appended(Answer):
-    """The records are in the log. `token` is for the next `position`."""
-
-    outcome: Literal["appended"] = "appended"
-    position: int
-    token: str
-
-
-class Ended(Answer):
-    """The segment has ended: the run is in `status` now and no longer the caller's."""
-
-    outcome: Literal["ended"] = "ended"
-    status: Status
-    revision: int
-
-
-class InboxMoved(Answer):
-    """The park was refused and nothing written: these messages arrived meanwhile."""
-
-    outcome: Literal["inbox_moved"] = "inbox_moved"
-    messages: tuple[Message, ...]
-
-
-class Overtaken(Answer):
-    """The hand-back found the append it gave up in its slot: it had arrived. The segment goes on from `position`."""
-
-    outcome: Literal["overtaken"] = "overtaken"
-    position: int
-    token: str
-
-
-CheckpointAnswer: TypeAlias = Appended | Ended | InboxMoved | Overtaken
-
-
-class AppendCheckpoint(Operation[CheckpointAnswer]):
-    """Write records at `position`, and end the segment where `end` says so. One checkpoint id is one write, however often it is sent.
-
-    `input` and `transition` records are refused: those are the server's to write.
-    Raises InvalidToken (not issued for this run, claim and position), RevisionConflict (the run moved on: stop),
-    InvalidRequest, PayloadTooLarge, LogFull.
-    """
-
-    operation, method, path, role = "append_checkpoint", "POST", "/v1/runs/{run_id}/checkpoints", "executor"
-    answer = TypeAdapter[CheckpointAnswer](Annotated[CheckpointAnswer, Field(discriminator="outcome")])
-
-    run_id: RunIdField
-    token: Token
-    checkpoint_id: Identifier
-    position: Annotated[int, Field(ge=0, strict=True)]
-    records: Annotated[tuple[Record, ...], Field(max_length=10_000)]
-    end: Annotated[SegmentEnd | HandBack, Field(discriminator="to")] | None = None

@@ -1,4 +1,4 @@
-"""Starting runs, reading and listing them, waiting for their end, and requeueing the stalled."""
+"""Starting runs, reading and listing them, and waiting for their end."""
 
 from typing import Annotated
 
@@ -7,7 +7,7 @@ from pydantic import Field, StringConstraints, TypeAdapter
 from aiki_push.domain.durations import MAX_DURATION_MS
 from aiki_push.domain.log_records import RecordedError, StoredRecord
 from aiki_push.domain.retry import RetryStrategy
-from aiki_push.domain.run import Offer, ReferenceId, RunOptions
+from aiki_push.domain.run import Directive, Offer, ReferenceId, RunOptions
 from aiki_push.domain.run_states import AnyState, Status
 from aiki_push.domain.starts import ConflictPolicy
 from aiki_push.domain.values import (
@@ -15,7 +15,6 @@ from aiki_push.domain.values import (
     RUN_ID_PATTERN,
     DurationMs,
     Frozen,
-    Identifier,
     Json,
     Name,
     Priority,
@@ -23,9 +22,13 @@ from aiki_push.domain.values import (
     StoredValue,
     TimestampMs,
 )
+from aiki_push.domain.waits import Wait
 from aiki_push.ports.api.operation import Answer, Operation
 
 RunIdField = Annotated[RunId, StringConstraints(pattern=RUN_ID_PATTERN)]
+MAX_EXPLANATION_LENGTH = 1_024
+Explanation = Annotated[str, StringConstraints(min_length=1, max_length=MAX_EXPLANATION_LENGTH)]
+SleepName = Name
 Cursor = Annotated[str, StringConstraints(min_length=1, max_length=512, pattern=r"^[A-Za-z0-9_.-]+$")]
 
 
@@ -57,7 +60,7 @@ class ClaimView(Answer):
 
 
 class RunSummary(Answer):
-    """Where a run is, without what it brought."""
+    """Where a run is, without what it brought. `waits` is what a parked run waits for; many are shown as one a kind, with the key `*`."""
 
     id: RunId
     workflow: str
@@ -71,6 +74,8 @@ class RunSummary(Answer):
     due_at: TimestampMs | None = None
     claim: ClaimView | None = None
     offer: Offer = Offer()
+    waits: tuple[Wait, ...] = ()
+    directive: Directive | None = None
 
 
 class RunView(RunSummary):
@@ -169,19 +174,6 @@ class GetHistory(Operation[History]):
 
     run_id: RunIdField
     cursor: Cursor | None = None
-
-
-class RequeueRun(Operation[RunView]):
-    """Put a stalled run back in its queue. A repeated `operation_id` is the same request.
-
-    Raises NotFound, IllegalTransition (the run is not stalled).
-    """
-
-    operation, method, path, role = "requeue_run", "POST", "/v1/runs/{run_id}/requeue", "client"
-    answer = TypeAdapter[RunView](RunView)
-
-    run_id: RunIdField
-    operation_id: Identifier
 
 
 class PayloadContent(Answer):

@@ -1,4 +1,4 @@
-"""Keeping the claim alive while the workflow executes."""
+"""Keeping the claim alive while the workflow executes, and hearing what happens to the run meanwhile."""
 
 import asyncio
 import logging
@@ -7,21 +7,31 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from aiki_push.domain.errors import AikiError, InvalidToken, NotFound, RevisionConflict
-from aiki_push.ports.api.claims import Claimed, RefreshClaim
+from aiki_push.ports.api.claims import Claimed, GetInbox, Inbox, RefreshClaim
 from aiki_push.ports.api.operation import Api
 from aiki_push.ports.clock import Clock
+
+NEWS_INTERVAL_S = 1.0
+"""How often the server is asked for messages and directives; a segment shorter than this never asks."""
 
 _log = logging.getLogger(__name__)
 
 
 class ClaimKeeper(ABC):
-    """Refreshes one claim, beside the workflow: where and when is up to the subclass.
+    """Refreshes one claim, and asks for news, beside the workflow: where and when is up to the subclass.
 
-    `on_lost` is called once, from there, when the server says that the run moved on.
+    `on_lost` is called once, from there, when the server says that the run moved on; `on_news` when it has something to say.
     """
 
     def __init__(
-        self, connect: Callable[[], Api], claimed: Claimed, *, interval_ms: int, clock: Clock, on_lost: Callable[[], None]
+        self,
+        connect: Callable[[], Api],
+        claimed: Claimed,
+        *,
+        interval_ms: int,
+        clock: Clock,
+        on_lost: Callable[[], None],
+        on_news: Callable[[Inbox], None],
     ) -> None:
         self.connect = connect
         self.interval_s = interval_ms / 1_000
@@ -29,14 +39,16 @@ class ClaimKeeper(ABC):
         self._claimed = claimed
         self._clock = clock
         self._on_lost = on_lost
+        self._on_news = on_news
         self._heard_ms = clock.monotonic_ms()
+        self._seen_seq = claimed.messages[-1].seq if claimed.messages else 0
 
     @abstractmethod
     def start(self) -> None:
-        """Begin to refresh, every `interval_s`; the first time after one of these."""
+        """Begin to `refresh` every `interval_s`, and to `ask` every NEWS_INTERVAL_S; the first time after one of these."""
 
     def stop(self) -> None:
-        """Stop refreshing. Does not wait for a refresh in flight: it can harm nothing."""
+        """Stop. Does not wait for a request in flight: it can harm nothing."""
         self.stopped.set()
 
     def is_alive(self) -> bool:
@@ -45,35 +57,62 @@ class ClaimKeeper(ABC):
 
     async def refresh(self, api: Api) -> bool:
         """Refresh once; False once the claim is lost."""
-        run_id = self._claimed.run.id
         asked_ms = self._clock.monotonic_ms()
         try:
-            await api.call(RefreshClaim(run_id=run_id, token=self._claimed.token))
+            await api.call(RefreshClaim(run_id=self._claimed.run.id, token=self._claimed.token))
             self._heard_ms = asked_ms
         except (RevisionConflict, InvalidToken, NotFound) as error:
-            if not self.stopped.is_set():
-                _log.info("the claim on run %s is lost: %s", run_id, error, extra={"aiki.run_id": run_id})
-                self._on_lost()
-            return False
+            return self._lose(str(error))
         except AikiError as error:
+            run_id = self._claimed.run.id
             _log.warning("the claim on run %s could not be refreshed: %s", run_id, error, extra={"aiki.run_id": run_id})
         return True
 
+    async def ask(self, api: Api) -> bool:
+        """Ask once for news; False once the claim is lost."""
+        run = self._claimed.run
+        try:
+            inbox = await api.call(GetInbox(run_id=run.id, after=self._seen_seq))
+        except NotFound as error:
+            return self._lose(str(error))
+        except AikiError as error:
+            _log.info("run %s could not be asked for news: %s", run.id, error, extra={"aiki.run_id": run.id})
+            return True
+        if inbox.revision != run.revision:
+            return self._lose(f"it is {inbox.status} at revision {inbox.revision}, and was claimed at {run.revision}")
+        if inbox.messages or inbox.directive is not None:
+            self._seen_seq = inbox.messages[-1].seq if inbox.messages else self._seen_seq
+            self._on_news(inbox)
+        return True
+
+    def _lose(self, why: str) -> bool:
+        if not self.stopped.is_set():
+            run_id = self._claimed.run.id
+            _log.info("the claim on run %s is lost: %s", run_id, why, extra={"aiki.run_id": run_id})
+            self._on_lost()
+        return False
+
 
 class ThreadKeeper(ClaimKeeper):
-    """Refreshes in a thread with a connection of its own: a handler that blocks everything else cannot silence it."""
+    """Works in a thread with a connection of its own: a handler that blocks everything else cannot silence it."""
 
     def start(self) -> None:
         """See ClaimKeeper."""
         threading.Thread(target=self._keep, name=f"claim of {self._claimed.run.id}", daemon=True).start()
 
     def _keep(self) -> None:
-        if self.stopped.wait(self.interval_s):
-            return
-        api = self.connect()
         with asyncio.Runner() as runner:
+            time = runner.get_loop().time  # that of the machine: a slow server must not put off the next refresh
+            refreshed_at, step_s = time(), min(self.interval_s, NEWS_INTERVAL_S)
+            if self.stopped.wait(step_s):
+                return
+            api = self.connect()
             try:
-                while runner.run(self.refresh(api)) and not self.stopped.wait(self.interval_s):
-                    pass
+                is_held = True
+                while is_held:
+                    if time() - refreshed_at >= self.interval_s:
+                        refreshed_at = time()
+                        is_held = runner.run(self.refresh(api))
+                    is_held = is_held and runner.run(self.ask(api)) and not self.stopped.wait(step_s)
             finally:
                 runner.run(api.close())

@@ -8,7 +8,7 @@ from aiki_push.domain.errors import NotSerializable, PayloadTooLarge
 from aiki_push.domain.retry import RetryStrategy, is_retryable, retry_delay_ms
 from aiki_push.domain.run_states import Cause, SelfCause
 from aiki_push.domain.values import Inline, Json, TimestampMs
-from aiki_push.ports.api.claims import Complete, Fail, Retry
+from aiki_push.ports.api.checkpoints import Complete, Fail, Retry
 from aiki_push.sdk.failures import TaskFailed
 from aiki_push.sdk.replay.failure_cause import cause_of, leaves_of
 from aiki_push.sdk.replay.recorded_errors import record_error

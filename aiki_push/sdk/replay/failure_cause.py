@@ -2,16 +2,33 @@
 
 from collections.abc import Iterator, Mapping
 
-from aiki_push.domain.run_states import SelfCause, TaskCause
-from aiki_push.sdk.failures import TaskFailed
+from aiki_push.domain.run_states import Cause, ChildWorkflowCause, SelfCause, TaskCause
+from aiki_push.domain.values import RunId
+from aiki_push.sdk.failures import ChildFailed, TaskFailed
 
 
-def cause_of(error: BaseException, order: Mapping[str, int]) -> TaskCause | SelfCause:
-    """The cause of `error`; of an exception group, that of its first leaf by `order` (task ids to their place in the log)."""
-    first = min(
-        leaves_of(error), key=lambda leaf: order.get(leaf.task_id, len(order)) if isinstance(leaf, TaskFailed) else len(order)
-    )
-    return TaskCause(task_id=first.task_id) if isinstance(first, TaskFailed) else SelfCause()
+def cause_of(error: BaseException, order: Mapping[str, int]) -> Cause:
+    """The cause of `error`; of an exception group, that of its first leaf by `order` (ids of tasks and children to their place in the
+    log).
+    """
+    first = min(leaves_of(error), key=lambda leaf: order.get(_id_of(leaf), len(order)))
+    match first:
+        case TaskFailed(task_id=task_id):
+            return TaskCause(task_id=task_id)
+        case ChildFailed(run_id=run_id):
+            return ChildWorkflowCause(run_id=RunId(run_id))
+        case _:
+            return SelfCause()
+
+
+def _id_of(error: BaseException) -> str:
+    match error:
+        case TaskFailed(task_id=task_id):
+            return task_id
+        case ChildFailed(run_id=run_id):
+            return run_id
+        case _:
+            return ""
 
 
 def leaves_of(error: BaseException) -> Iterator[BaseException]:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from aiki_push.domain.errors import (
     AikiError,
@@ -16,31 +17,37 @@ from aiki_push.domain.errors import (
     StorageUnavailable,
 )
 from aiki_push.domain.ids import token_text
-from aiki_push.domain.log_records import OUTCOMES, KnownRecord
+from aiki_push.domain.log_records import OUTCOMES, CallEnded, KnownRecord
 from aiki_push.domain.values import RunId
-from aiki_push.ports.api.claims import (
+from aiki_push.ports.api.calls import MAX_CHILD_STARTS, MAX_OPERATIONS, Call, StartChild
+from aiki_push.ports.api.checkpoints import (
     MAX_CHECKPOINT_BYTES,
     AppendCheckpoint,
     Appended,
     CheckpointAnswer,
-    Claimed,
     Ended,
     HandBack,
     InboxMoved,
     Overtaken,
     SegmentEnd,
 )
-from aiki_push.ports.api.operation import Api
+from aiki_push.ports.api.claims import Claimed, GetInbox, Inbox
+from aiki_push.ports.api.operation import Api, Operation
 from aiki_push.ports.entropy import Entropy
 
 MAX_CHECKPOINT_JSON_BYTES = MAX_CHECKPOINT_BYTES - 40 * 1024
 """Records in one checkpoint, so that an output of the largest size, a token and the envelope still fit. A larger record goes alone."""
+
+MAX_CALLS_JSON_BYTES = 1024 * 1024
+"""Calls in one checkpoint: a request body may have 3 MB, and holds records too. A larger call goes alone."""
 
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
 
 _LOST = (RevisionConflict, InvalidToken, NotFound)
 """What the server says to somebody who does not own the run."""
+
+R = TypeVar("R")
 
 _log = logging.getLogger(__name__)
 
@@ -78,15 +85,21 @@ class Journal:
         """Keep `records` for the next checkpoint."""
         self._pending.extend(records)
 
-    async def flush(self) -> None:
-        """Write what is pending. Returns once it is in the log.
+    async def flush(self, calls: Sequence[Call] = ()) -> list[CallEnded]:
+        """Write what is pending, and have `calls` carried out. Returns their outcomes, in order, once all is in the log.
 
         Raises LostRun, AbandonedSegment, and the ApiError of a request that can never succeed (LogFull, PayloadTooLarge, …).
         """
-        parts = list(split(self._pending))
+        parts = split(self._pending)
         self._pending = []
-        for part in parts:
+        first, *more = split_calls(calls) or [[]]
+        *full, last = parts or [[]]
+        for part in full:
             await self._append(part)
+        ended = list(await self._append(last, first)) if last or first else []
+        for group in more:
+            ended += await self._append([], group)
+        return ended
 
     async def end(self, end: SegmentEnd) -> Ended | InboxMoved:
         """Write what is pending and end the segment. After InboxMoved nothing was ended and the segment goes on.
@@ -105,8 +118,8 @@ class Journal:
             return answer
         raise LostRun("another write of this claim stands where the segment was to end")
 
-    async def _append(self, records: list[KnownRecord]) -> None:
-        checkpoint = self._checkpoint(records, None)
+    async def _append(self, records: list[KnownRecord], calls: Sequence[Call] = ()) -> tuple[CallEnded, ...]:
+        checkpoint = self._checkpoint(records, None, calls)
         try:
             answer = await self._send(checkpoint)
         except AbandonedSegment:
@@ -114,8 +127,11 @@ class Journal:
         if not isinstance(answer, Appended | Overtaken):
             raise LostRun("the server ended the segment")
         self._token, self._position = answer.token, answer.position
+        return answer.ended
 
-    def _checkpoint(self, records: Sequence[KnownRecord], end: SegmentEnd | HandBack | None) -> AppendCheckpoint:
+    def _checkpoint(
+        self, records: Sequence[KnownRecord], end: SegmentEnd | HandBack | None, calls: Sequence[Call] = ()
+    ) -> AppendCheckpoint:
         checkpoint_id = token_text(self._entropy.token(12))
         return AppendCheckpoint(
             run_id=self._run_id,
@@ -123,15 +139,20 @@ class Journal:
             checkpoint_id=checkpoint_id,
             position=self._position,
             records=tuple(records),
+            calls=tuple(calls),
             end=end,
         )
 
-    async def _send(self, checkpoint: AppendCheckpoint) -> CheckpointAnswer:
-        """Repeat `checkpoint` until there is a definite answer, as long as the claim lives."""
+    async def inbox(self, after: int) -> Inbox:
+        """The messages numbered above `after`, as the server has them now. Raises LostRun, AbandonedSegment."""
+        return await self._send(GetInbox(run_id=self._run_id, after=after))
+
+    async def _send(self, operation: Operation[R]) -> R:
+        """Repeat `operation` until there is a definite answer, as long as the claim lives."""
         pause_s = FIRST_PAUSE_S
         while True:
             try:
-                return await self._api.call(checkpoint)
+                return await self._api.call(operation)
             except _LOST as error:
                 raise self._lost(error) from error
             except (ServerUnreachable, StorageUnavailable, RateLimited, InternalError) as error:
@@ -159,6 +180,23 @@ class Journal:
     def _lost(self, error: ApiError) -> LostRun:
         _log.info("run %s is no longer ours: %s", self._run_id, error, extra={"aiki.run_id": self._run_id})
         return LostRun(str(error))
+
+
+def split_calls(calls: Sequence[Call]) -> list[list[Call]]:
+    """`calls` in groups that a transaction can hold, in order: not too many, and none on a run or reference that another is on."""
+    groups: list[list[Call]] = []
+    targets: set[object] = set()
+    size = MAX_CALLS_JSON_BYTES
+    for call in calls:
+        call_size = len(call.model_dump_json())
+        limit = MAX_CHILD_STARTS if isinstance(call, StartChild) else MAX_OPERATIONS
+        if size + call_size > MAX_CALLS_JSON_BYTES or len(groups[-1]) >= limit or targets & set(call.targets):
+            groups.append([])
+            targets, size = set(), 0
+        groups[-1].append(call)
+        targets |= set(call.targets)
+        size += call_size
+    return groups
 
 
 def split(records: Sequence[KnownRecord]) -> list[list[KnownRecord]]:

@@ -10,6 +10,7 @@ class Lineage:
     name: str
     children: int = 0
     timers: int = 0
+    draws: int = 0
 
     def next_child(self) -> "Lineage":
         """The lineage of one more branch created by this one."""
@@ -20,3 +21,8 @@ class Lineage:
         """The ordinal, from 1, of one more timer created by this branch."""
         self.timers += 1
         return self.timers
+
+    def next_draw(self) -> int:
+        """The number, from 1, of one more random value that this branch asks for."""
+        self.draws += 1
+        return self.draws

@@ -9,7 +9,7 @@ from aiki_push.domain.retry import is_retryable, retry_delay_ms
 from aiki_push.domain.values import Inline, Json, TimestampMs
 from aiki_push.sdk.calls import TaskCall
 from aiki_push.sdk.failures import OutcomeUnknown, TaskInterrupted
-from aiki_push.sdk.replay.memory import RecordedTask
+from aiki_push.sdk.replay.recorded import RecordedTask
 from aiki_push.sdk.replay.recorded_errors import record_error
 
 
@@ -26,6 +26,15 @@ class LiveTask:
     next_attempt_at: TimestampMs = TimestampMs(0)
     execution: asyncio.Task[None] | None = None
     is_cancelled: bool = False
+
+    @property
+    def title(self) -> str:
+        """What it is called in messages."""
+        return f"{self.call.name} (call {self.ordinal + 1} with its input, {self.call.input_hash[:8]})"
+
+    def fits(self, left_ms: float) -> bool:
+        """Whether an execution can be expected to end within `left_ms`."""
+        return left_ms > 0 and (self.call.expected_ms is None or self.call.expected_ms <= left_ms)
 
     def started(self, at: TimestampMs) -> TaskStarted:
         """The record that its handler is about to run."""

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
-from aiki_push.domain.ids import join_key
 from aiki_push.domain.log_records import (
     AnyRecord,
+    CallEnded,
     InputRecord,
+    Received,
     TaskBackingOff,
     TaskCancelled,
     TaskCompleted,
@@ -20,68 +20,28 @@ from aiki_push.domain.log_records import (
 )
 from aiki_push.domain.run_states import Queued, Running
 from aiki_push.domain.values import StoredValue, TimestampMs
-
-CallKey: TypeAlias = tuple[str, int]
-"""A call's content, and which of the calls with that content it is, from 0."""
-
-
-def task_key(name: str, input_hash: str) -> str:
-    """The content of a task's call: its name and its input, wherever in the code it stands."""
-    return join_key("task", name, input_hash)
-
-
-def timer_key(branch: str) -> str:
-    """The key of a branch's timers, which are told apart by their ordinals."""
-    return join_key("timer", branch)
-
-
-@dataclass(slots=True)
-class RecordedTask:
-    """One call of a task, as far as it got.
-
-    `outcome` is its end, `outcome_index` where in the log that stands. `is_open`: an execution began and its outcome is not recorded.
-    `is_required`: the present workflow attempt made this call, so its code must make it again.
-    `interruptions` counts executions that were cut off by a crash or the end of an invocation; they use no attempt.
-    """
-
-    task_id: str
-    name: str
-    attempt: int
-    is_open: bool = True
-    is_required: bool = True
-    is_cancelled: bool = False
-    interruptions: int = 0
-    backing_off: TaskBackingOff | None = None
-    outcome: TaskCompleted | TaskFailed | None = None
-    outcome_index: int = -1
-
-    def restart(self) -> None:
-        """Forget how far it got: under its old id it begins again with attempt 1."""
-        self.attempt, self.interruptions, self.is_open, self.is_cancelled = 1, 0, False, False
-        self.backing_off = self.outcome = None
-        self.outcome_index = -1
-
-
-@dataclass(slots=True)
-class RecordedTimer:
-    """A timer of the workflow: its deadline, and where in the log its end stands, if it ended."""
-
-    deadline_at: TimestampMs | None
-    ended: WaitEnded | None = None
-    ended_index: int = -1
+from aiki_push.sdk.replay.recorded import CallKey, RecordedCall, RecordedTask, RecordedWait, WaitKey, task_key
 
 
 @dataclass(slots=True)
 class Memory:
-    """The log, read. `started_at` is when the present workflow attempt began; `last_at` the latest time that any record has."""
+    """The log, read. `started_at` is when the present workflow attempt began; `claimed_at` when the present claim did; `last_at` is the
+    latest time that any record has.
+
+    `received` are the numbers of the events that were given to a wait, in any attempt: nobody else gets them.
+    """
 
     tasks: dict[CallKey, RecordedTask] = field(default_factory=dict)
-    timers: dict[CallKey, RecordedTimer] = field(default_factory=dict)
+    calls: dict[CallKey, RecordedCall] = field(default_factory=dict)
+    waits: dict[WaitKey, RecordedWait] = field(default_factory=dict)
+    received: set[int] = field(default_factory=set)
     input: StoredValue | None = None
     started_at: TimestampMs = TimestampMs(0)
+    claimed_at: TimestampMs = TimestampMs(0)
     last_at: TimestampMs = TimestampMs(0)
     unknown: UnknownRecord | None = None
     _by_id: dict[str, RecordedTask] = field(default_factory=dict)
+    _executing: set[str] = field(default_factory=set)
     _length: int = 0
 
     @classmethod
@@ -94,14 +54,21 @@ class Memory:
             memory.last_at = max(memory.last_at, record.at)
         return memory
 
+    @property
+    def has_worked(self) -> bool:
+        """Whether the workflow did anything that is recorded."""
+        return bool(self.tasks or self.calls or self.waits)
+
     def _read(self, record: AnyRecord) -> None:
         match record:
             case TaskStarted():
                 self._task_started(record)
             case TaskCompleted() | TaskFailed() | TaskBackingOff() | TaskCancelled():
                 self._execution_ended(self._by_id[record.task_id], record)
-            case WaitStarted() | WaitEnded():
+            case WaitStarted() | WaitEnded() | Received():
                 self._wait(record)
+            case CallEnded():
+                self.calls[record.key, record.ordinal] = RecordedCall(record, self._length)
             case Transition():
                 self._transition(record)
             case InputRecord():
@@ -115,11 +82,13 @@ class Memory:
         if task is None:
             task = self.tasks[key] = RecordedTask(record.task_id, record.name, record.attempt)
             self._by_id[record.task_id] = task
-        task.attempt, task.is_open, task.is_cancelled, task.backing_off = record.attempt, True, False, None
-        task.is_required = True
+        task.attempt, task.is_cancelled, task.backing_off = record.attempt, False, None
+        task.is_open = task.is_required = True
+        self._executing.add(record.task_id)
 
     def _execution_ended(self, task: RecordedTask, record: TaskCompleted | TaskFailed | TaskBackingOff | TaskCancelled) -> None:
         task.is_open = False
+        self._executing.discard(record.task_id)
         match record:
             case TaskBackingOff():
                 task.backing_off = record
@@ -128,32 +97,46 @@ class Memory:
             case outcome:
                 task.outcome, task.outcome_index = outcome, self._length
 
-    def _wait(self, record: WaitStarted | WaitEnded) -> None:
-        key = (record.key, record.ordinal)
+    def _wait(self, record: WaitStarted | WaitEnded | Received) -> None:
+        wait = self.waits.setdefault((record.kind, record.key, record.ordinal), RecordedWait())
         if isinstance(record, WaitStarted):
-            self.timers[key] = RecordedTimer(record.deadline_at)
-        else:
-            timer = self.timers.setdefault(key, RecordedTimer(None))
-            timer.ended, timer.ended_index = record, self._length
+            wait.deadline_at = record.deadline_at
+            return
+        wait.ended, wait.ended_index = record, self._length
+        if isinstance(record, Received) and record.kind == "event":
+            self.received.add(record.seq)
 
     def _transition(self, record: Transition) -> None:
         match record.state:
-            case Running() if not self.started_at:
-                self.started_at = record.at
+            case Running():
+                self.started_at = self.started_at or record.at
+                self.claimed_at = record.at
+                return
             case Queued(reason="recovery" | "yield"):
-                for task in self.tasks.values():
-                    if task.is_open:
-                        task.interruptions += 1
+                for task_id in self._executing:
+                    self._by_id[task_id].interruptions += 1
             case Queued(reason="retry"):
                 self._begin_attempt()
             case _:
                 pass
+        self._executing.clear()  # a pause or a release is no interruption, and what follows it does not count again
 
     def _begin_attempt(self) -> None:
-        """The workflow starts anew: what completed is given if it is asked for, what failed or was cut off may run again."""
-        self.timers.clear()
+        """The workflow starts anew.
+
+        What completed, was received, slept or started is given if it is asked for; what failed or was cut off may run again, and
+        timers and waits that timed out begin again.
+        """
         self.started_at = TimestampMs(0)
+        self.waits = {key: wait for key, wait in self.waits.items() if _is_kept(key, wait)}
+        self.calls = {key: call for key, call in self.calls.items() if call.outcome.error is None}
+        for call in self.calls.values():
+            call.is_required = False
         for task in self.tasks.values():
             task.is_required = False
             if not isinstance(task.outcome, TaskCompleted):
                 task.restart()
+
+
+def _is_kept(key: WaitKey, wait: RecordedWait) -> bool:
+    return isinstance(wait.ended, Received) or (key[0] == "sleep" and wait.ended is not None)

@@ -6,30 +6,36 @@ it, one thing at a time. Its new calls are written down before anything that the
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 
 from aiki_push.domain.errors import NothingToWaitFor
-from aiki_push.domain.log_records import TaskBackingOff, TaskCancelled, TaskStarted, WaitEnded, WaitStarted
+from aiki_push.domain.log_records import TaskCancelled
+from aiki_push.domain.run_states import Status
 from aiki_push.domain.values import Json, RunId, TimestampMs
-from aiki_push.domain.waits import Wait
-from aiki_push.ports.api.claims import InboxMoved, Park, SegmentEnd, Stall
+from aiki_push.ports.api.checkpoints import InboxMoved, Park, SegmentEnd, Stall, Yield
+from aiki_push.ports.api.claims import Inbox
 from aiki_push.ports.clock import Clock
 from aiki_push.ports.entropy import Entropy
 from aiki_push.sdk.failures import OutcomeUnknown
-from aiki_push.sdk.replay.divergence import explain
+from aiki_push.sdk.replay.divergence import Titled, explain
 from aiki_push.sdk.replay.ending import Attempt, failure, result_of
 from aiki_push.sdk.replay.handlers import Ended, Handlers
+from aiki_push.sdk.replay.happenings import Happenings
 from aiki_push.sdk.replay.journal import Journal, LostRun
+from aiki_push.sdk.replay.live_call import LiveCall
 from aiki_push.sdk.replay.live_task import LiveTask, interruption_of
-from aiki_push.sdk.replay.memory import timer_key
+from aiki_push.sdk.replay.log_reading import values_in
 from aiki_push.sdk.replay.replayer import Replayer
-from aiki_push.sdk.replay.timers import DurableTimer
 from aiki_push.sdk.replay.turns import in_plain_callback
+from aiki_push.sdk.replay.values import Values
 
 SLOW_STEP_MS = 1_000
 """A workflow that computes for longer than this between two waits is reported: it belongs in a task."""
+
+YIELD_GRACE_MS = 1_000
+"""How long cancelled handlers may take to stop before the run is handed back: little time is left in the invocation."""
 
 _log = logging.getLogger(__name__)
 
@@ -51,8 +57,9 @@ class SegmentConfig:
 class Segment:
     """Drives one execution.
 
-    `now` is the server's time, `encode` turns what the workflow returned into JSON, `attempt` says what comes after a failure,
-    `seen_seq` is the last message of the inbox seen.
+    `now` is the server's time, `left_ms` how long this invocation still lasts, `encode` turns what the workflow returned into JSON,
+    `attempt` says what comes after a failure; every message sent before `inbox_known_at` was heard. Once the segment has ended,
+    `status` is what the run became.
     """
 
     def __init__(
@@ -60,36 +67,46 @@ class Segment:
         run_id: RunId,
         replayer: Replayer,
         journal: Journal,
+        values: Values,
         *,
         now: Callable[[], TimestampMs],
+        left_ms: Callable[[], float] = lambda: inf,
         clock: Clock,
         entropy: Entropy,
         config: SegmentConfig,
         encode: Callable[[object], Json],
         attempt: Attempt,
-        seen_seq: int,
+        inbox_known_at: TimestampMs,
     ) -> None:
+        self.status: Status | None = None
         self._run_id = run_id
         self._replayer = replayer
         self._journal = journal
+        self._values = values
         self._now = now
+        self._left_ms = left_ms
         self._clock = clock
         self._config = config
         self._entropy = entropy
         self._encode = encode
         self._attempt = attempt
-        self._news = asyncio.Event()
-        self._handlers = Handlers(run_id, now, entropy.fraction, on_outcome=self._keep_outcome, on_stop=self._news.set)
-        self._ended: deque[tuple[LiveTask, Ended]] = deque()
-        self._backing_off: list[LiveTask] = []
-        self._started_timers: set[int] = set()
-        self._seen_seq = seen_seq
+        self._inbox_known_at = inbox_known_at
+        self._signal = asyncio.Event()
+        self._happenings = Happenings(replayer, journal, now)
+        self._handlers = Handlers(run_id, now, entropy.fraction, on_outcome=self._keep_outcome, on_stop=self._signal.set)
+        self._heard: list[Inbox] = []
+        self._is_directed = False
         self._is_lost = False
 
     def lose(self) -> None:
         """The run goes on elsewhere: stop. Called on the segment's event loop."""
         self._is_lost = True
-        self._news.set()
+        self._signal.set()
+
+    def hear(self, news: Inbox) -> None:
+        """The server has news of the run. Called on the segment's event loop."""
+        self._heard.append(news)
+        self._signal.set()
 
     async def run(self, main: asyncio.Task[object]) -> SegmentEnd:
         """Execute until the segment has ended, and return how. Raises LostRun, AbandonedSegment, ApiError."""
@@ -104,24 +121,51 @@ class Segment:
             await in_plain_callback(self._replayer.loop.drop)
 
     async def _is_ended(self, end: SegmentEnd) -> bool:
+        if isinstance(end, Yield):
+            # The next executor must not meet a handler that still runs here.
+            await self._handlers.end(grace_ms=min(self._config.grace_period_ms, YIELD_GRACE_MS))
         answer = await self._journal.end(end)
         if isinstance(answer, InboxMoved):
-            self._seen_seq = answer.messages[-1].seq
-        return not isinstance(answer, InboxMoved)
+            await self._values.fetch(values_in(answer.messages))
+            self._replayer.hear(answer.messages)
+            return False
+        self.status = answer.status
+        return True
 
     async def _go_on(self, main: asyncio.Task[object]) -> SegmentEnd | None:
         """What comes after the workflow is idle: an end, or None once there is something new for it."""
         while True:
             self._check_lost()
+            await self._take_in_news()
+            await self._look_before_a_deadline()
             self._note_cancelled()
             if end := await self._verdict(main):
                 return end
-            if self._give_next():
+            if self._happenings.give_next():
                 return None
-            if effects := self._effects():
-                await self._begin(effects)
-            elif not self._ended and (end := await self._wait()):
+            if self._is_directed:
+                return Yield(explanation="its executor was directed to stop")
+            tasks, calls = self._effects(), self._take_calls()
+            if tasks or calls:
+                await self._begin(tasks, calls)
+            elif not self._happenings.has_ended and (end := await self._wait()):
                 return end
+
+    async def _take_in_news(self) -> None:
+        while self._heard:
+            news = self._heard.pop(0)
+            self._is_directed = self._is_directed or news.directive is not None
+            await self._values.fetch(values_in(news.messages))
+            self._replayer.hear(news.messages)
+
+    async def _look_before_a_deadline(self) -> None:
+        """A message that was sent before a deadline goes before it, also if nobody has told us of it yet."""
+        deadline, now = self._happenings.first_deadline(), self._now()
+        if len(self._replayer.waits) and deadline is not None and self._inbox_known_at < deadline <= now:
+            inbox = await self._journal.inbox(self._replayer.waits.seen_seq)
+            self._inbox_known_at = now
+            self._heard.append(inbox)
+            await self._take_in_news()
 
     async def _verdict(self, main: asyncio.Task[object]) -> SegmentEnd | None:
         """How the segment ends by what the workflow did: what must not go on, its return, its error; None where it goes on."""
@@ -133,14 +177,13 @@ class Segment:
         if main.done():
             await self._handlers.end(grace_ms=self._config.grace_period_ms)
             return result_of(main, self._encode, replayer.given, self._next_attempt_at)
-        if replayer.new and (missing := replayer.missing):
-            return Stall(reason="diverged", explanation=explain(replayer.new, missing))
+        new: list[Titled] = [*replayer.new, *replayer.new_calls]
+        if new and (missing := replayer.missing):
+            return Stall(reason="diverged", explanation=explain(new, missing))
         return None
 
     def _next_attempt_at(self, error: BaseException) -> TimestampMs | None:
         return self._attempt.next_at(error, self._now(), self._entropy.fraction())
-
-    # ---- the workflow's turn
 
     async def _turn(self) -> None:
         asked_ms = self._clock.monotonic_ms()
@@ -155,128 +198,91 @@ class Segment:
                 extra={"aiki.run_id": self._run_id},
             )
 
-    def _give_next(self) -> bool:
-        """Give the workflow the earliest thing that has happened: the end of a handler, or a deadline that has passed."""
-        while self._ended and self._ended[0][0].is_cancelled:
-            self._ended.popleft()
-        timer = next(iter(self._replayer.loop.timers), None)
-        until = self._ended[0][1].at if self._ended else self._now()
-        if timer is not None and timer.deadline_at <= until:
-            self._fire(timer)
-            return True
-        if not self._ended:
-            return False
-        live, record = self._ended.popleft()
-        self._journal.add(record)
-        if isinstance(record, TaskBackingOff):
-            self._back_off(live, record)
-            return False
-        self._replayer.give(live, record)
-        return True
-
-    def _fire(self, timer: DurableTimer) -> None:
-        self._note_timers()
-        self._journal.add(WaitEnded(at=self._now(), kind="timer", key=timer_key(timer.branch), ordinal=timer.ordinal))
-        self._replayer.fire(timer, self._now())
-
-    def _back_off(self, live: LiveTask, record: TaskBackingOff) -> None:
-        live.next_attempt_at = record.next_attempt_at
-        live.attempt += 1
-        self._backing_off.append(live)
-
     def _note_cancelled(self) -> None:
         for live in self._replayer.cancelled:
             self._handlers.cancel(live)
             self._journal.add(TaskCancelled(at=self._now(), task_id=live.task_id))
-            if live in self._backing_off:
-                self._backing_off.remove(live)
+            self._happenings.forget(live)
         self._replayer.cancelled.clear()
-
-    def _note_timers(self) -> None:
-        for timer in self._replayer.loop.timers:
-            if timer.number not in self._started_timers:
-                self._started_timers.add(timer.number)
-                if not self._replayer.is_recorded(timer):
-                    started = WaitStarted(
-                        at=self._now(),
-                        kind="timer",
-                        key=timer_key(timer.branch),
-                        ordinal=timer.ordinal,
-                        deadline_at=timer.deadline_at,
-                    )
-                    self._journal.add(started)
 
     # ---- the world's turn
 
-    def _effects(self) -> list[tuple[LiveTask, TaskStarted]]:
-        """The handlers that are to start now, in the order of their calls, each with the record that must be written first."""
-        now = self._now()
-        resumed = [live for live in self._replayer.resumed if not self._is_settled(live, now)]
-        due = [live for live in self._backing_off if live.next_attempt_at <= now]
-        self._backing_off = [live for live in self._backing_off if live.next_attempt_at > now]
-        starting = [*resumed, *due, *self._replayer.new]
-        self._replayer.resumed.clear()
-        self._replayer.new.clear()
-        return [(live, live.started(now)) for live in starting]
+    def _effects(self) -> list[LiveTask]:
+        """The tasks whose handlers are to start now, in the order of their calls: those that fit into what is left of the invocation."""
+        replayer, now, left_ms = self._replayer, self._now(), self._left_ms()
+        resumed = [live for live in replayer.resumed if not self._is_settled(live, now)]
+        wanted = [*resumed, *self._happenings.due_retries(now), *replayer.new]
+        starting = {live: None for live in wanted if live.fits(left_ms)}
+        replayer.resumed = [live for live in resumed if live not in starting]
+        replayer.new = [live for live in replayer.new if live not in starting]
+        for live in starting:
+            self._happenings.forget(live)
+        return list(starting)
+
+    def _take_calls(self) -> list[LiveCall]:
+        calls, self._replayer.new_calls = self._replayer.new_calls, []
+        return calls
 
     def _is_settled(self, live: LiveTask, now: TimestampMs) -> bool:
         """Whether a call that the log knows without an outcome must not simply run again: it backs off, or it has failed."""
         if live.recorded is not None and live.recorded.backing_off is not None:
-            self._back_off(live, live.recorded.backing_off)
+            self._happenings.back_off(live, live.recorded.backing_off)
             return True
         error = interruption_of(live, self._config.max_interruptions)
         if error is not None:
             # What must not be repeated blindly is not repeated by a retry of the workflow either.
             is_final = error.name == OutcomeUnknown.__name__
-            self._ended.append((live, live.failed(now, error, is_final=is_final)))
+            self._happenings.task_ended(live, live.failed(now, error, is_final=is_final))
         return error is not None
 
-    async def _begin(self, effects: list[tuple[LiveTask, TaskStarted]]) -> None:
-        self._note_timers()
-        self._journal.add(*(record for _, record in effects))
-        await self._journal.flush()
+    async def _begin(self, tasks: list[LiveTask], calls: list[LiveCall]) -> None:
+        now = self._now()
+        self._happenings.note_waits()
+        self._journal.add(*(live.started(now) for live in tasks))
+        ended = await self._journal.flush([live.request for live in calls])
         self._check_lost()
-        for live, _ in effects:
+        for call, outcome in zip(calls, ended, strict=True):
+            self._happenings.call_ended(call, outcome)
+        for live in tasks:
             self._handlers.start(live)
 
     async def _wait(self) -> SegmentEnd | None:
         """Wait for a handler, a deadline or news; or say how the segment ends, where there is nothing to wait for here."""
-        self._note_timers()
-        timers = self._replayer.loop.timers
-        deadlines = [timer.deadline_at for timer in timers[:1]] + [live.next_attempt_at for live in self._backing_off]
-        left_ms = min(deadlines) - self._now() if deadlines else None
-        is_short = left_ms is not None and left_ms <= self._config.max_inline_wait_ms
+        self._happenings.note_waits()
+        held = [*self._replayer.resumed, *self._happenings.due_retries(self._now()), *self._replayer.new]
+        invocation_ms = self._left_ms()
+        deadline = self._happenings.first_deadline()
+        left_ms = inf if deadline is None else deadline - self._now()
+        is_short = left_ms <= self._config.max_inline_wait_ms and left_ms < invocation_ms
+        if held and not self._handlers.running or invocation_ms <= 0 and (self._handlers.running or held):
+            return Yield(explanation=_what_does_not_fit(held or list(self._handlers.running), invocation_ms))
         if self._handlers.running and self._journal.has_pending and not is_short:
             await self._journal.flush()
         elif self._handlers.running or is_short:
-            await self._wait_for_news(left_ms)
-        elif deadlines:
-            waits = (*map(_timer_wait, timers), *map(_retry_wait, self._backing_off))
-            return Park(waits=waits, seen_seq=self._seen_seq)
+            await self._wait_for_signal(min(left_ms, invocation_ms))
+        elif waits := self._happenings.to_park_on():
+            return Park(waits=waits, seen_seq=self._replayer.waits.seen_seq)
         else:
             stands = self._replayer.loop.where_branches_stand()
             return failure(NothingToWaitFor(f"every branch waits, and nothing that they wait for can happen:\n{stands}"))
         return None
 
-    async def _wait_for_news(self, left_ms: int | None) -> None:
+    async def _wait_for_signal(self, left_ms: float) -> None:
         try:
-            async with asyncio.timeout(None if left_ms is None else max(left_ms, 0) / 1_000):
-                await self._news.wait()
+            async with asyncio.timeout(None if left_ms == inf else max(left_ms, 0) / 1_000):
+                await self._signal.wait()
         except TimeoutError:
             return
-        self._news.clear()
+        self._signal.clear()
 
     def _keep_outcome(self, live: LiveTask, record: Ended) -> None:
-        self._ended.append((live, record))
+        self._happenings.task_ended(live, record)
 
     def _check_lost(self) -> None:
         if self._is_lost:
             raise LostRun("the claim keeper heard that the run moved on")
 
 
-def _retry_wait(live: LiveTask) -> Wait:
-    return Wait(kind="task_retry", key=live.task_id, ordinal=live.attempt, deadline_at=live.next_attempt_at)
-
-
-def _timer_wait(timer: DurableTimer) -> Wait:
-    return Wait(kind="timer", key=timer_key(timer.branch), ordinal=timer.ordinal, deadline_at=timer.deadline_at)
+def _what_does_not_fit(tasks: list[LiveTask], left_ms: float) -> str:
+    names = ", ".join(sorted({live.call.name for live in tasks}))
+    return f"the invocation has {max(int(left_ms), 0)} ms left, too little for {names}"

@@ -2,18 +2,28 @@
 
 import logging
 
-from aiki_push.domain.advances import NeedsChange, NeedsOffer, NeedsRecovery, NotDue, decide_delay, need_of
+from aiki_push.domain.advances import (
+    NeedsChange,
+    NeedsFollowUp,
+    NeedsOffer,
+    NeedsRecovery,
+    NotDue,
+    decide_delay,
+    need_of,
+)
 from aiki_push.domain.errors import AikiError, NotFound
+from aiki_push.domain.run import Run
 from aiki_push.domain.values import DurationMs
 from aiki_push.ports.publisher import Publisher
 from aiki_push.ports.store import CommitRefused
 from aiki_push.ports.wakeups import Hint
+from aiki_push.server.attention.follow_up import follow_up
 from aiki_push.server.attention.offer import offer
 from aiki_push.server.attention.recover import recover
 from aiki_push.server.context import MAX_ROUNDS, ServerContext
 
 SHORT_WAIT_MS = 1_000
-"""A hint that comes early by less than this is waited for; SQS counts in whole seconds."""
+"""A hint that comes early by no more than this is waited for: SQS counts in whole seconds, children's ends are gathered for less."""
 
 _log = logging.getLogger(__name__)
 
@@ -26,14 +36,17 @@ class Attention:
         self._publisher = publisher
 
     def handle(self, hint: Hint) -> None:
-        """Do what a hint is about. Early, late, doubled and wrong hints do no harm."""
+        """Do what a hint is about. Early, late, doubled and wrong hints do no harm; one that is early by more is sent again."""
         early_ms = hint.due_at - self._context.clock.now()
-        if 0 < early_ms <= SHORT_WAIT_MS:
+        if early_ms > SHORT_WAIT_MS:
+            self._context.wakeups.send(hint)
+            return
+        if early_ms > 0:
             self._context.clock.sleep(DurationMs(early_ms))
         self.advance(hint.namespace, hint.run_id)
 
     def advance(self, namespace: str, run_id: str) -> None:
-        """Give the run what it needs now; nothing where it needs nothing, then a hint is sent for when it will.
+        """Give the run what it needs now; nothing where it needs nothing. Whoever made it due later has sent a hint for that.
 
         Raises StorageUnavailable, and what a damaged run raises: `advance_safely` is for whoever has others to look after.
         """
@@ -42,22 +55,26 @@ class Attention:
                 run = self._context.store.load(namespace, run_id)
             except NotFound:
                 return
-            match need_of(run, self._context.clock.now(), self._context.limits):
-                case NotDue():
-                    self._context.hint(run)
-                    return
-                case NeedsRecovery():
-                    recover(self._context, run)
-                    return
-                case NeedsOffer():
-                    offer(self._context, self._publisher, run)
-                    return
-                case NeedsChange(changes=changes):
-                    try:
-                        self._context.commit(changes)
-                        return
-                    except CommitRefused:
-                        self._context.back_off(attempt)
+            need = need_of(run, self._context.clock.now(), self._context.limits)
+            if not isinstance(need, NeedsChange):
+                self._look_after(run, need)
+                return
+            try:
+                self._context.commit(need.changes)
+                return
+            except CommitRefused:
+                self._context.back_off(attempt)
+
+    def _look_after(self, run: Run, need: NotDue | NeedsOffer | NeedsRecovery | NeedsFollowUp) -> None:
+        match need:
+            case NotDue():
+                return
+            case NeedsRecovery():
+                recover(self._context, run)
+            case NeedsOffer():
+                offer(self._context, self._publisher, run)
+            case NeedsFollowUp():
+                follow_up(self._context, run)
 
     def advance_safely(self, namespace: str, run_id: str) -> bool:
         """Advance one run of many; False where that failed. The run is then looked at later, so it never blocks the others."""

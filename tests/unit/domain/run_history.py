@@ -10,10 +10,12 @@ from aiki_push.domain.checkpoints import Checkpoint, append
 from aiki_push.domain.claims import Owner
 from aiki_push.domain.log_records import AnyRecord, LogSlot, Transition
 from aiki_push.domain.run import Run
-from aiki_push.domain.run_states import Status
+from aiki_push.domain.run_states import TERMINAL, Status
 from aiki_push.domain.values import TimestampMs
 from tests.unit.domain.run_examples import NAMESPACE, RUN_ID, later, note
 from tests.unit.domain.run_table import Refused, RunTable
+
+STOPPED: dict[str, Status] = {"pause": "paused", "cancel": "cancelled"}
 
 
 @dataclass
@@ -49,7 +51,7 @@ class RunHistory:
         self.executors: list[Executor] = []
         self.wire: list[PutSlot] = []
         self.fruitless = 0
-        """Recoveries in a row without progress of the log."""
+        """Recoveries and yields in a row without progress of the log."""
 
     @property
     def run(self) -> Run:
@@ -62,6 +64,10 @@ class RunHistory:
     @property
     def slots(self) -> tuple[LogSlot, ...]:
         return self.table.slots(NAMESPACE, RUN_ID)
+
+    @property
+    def last(self) -> LogSlot | None:
+        return self.slots[-1] if self.slots else None
 
     @property
     def owner(self) -> Executor | None:
@@ -86,8 +92,22 @@ class RunHistory:
     def has_landed(self, checkpoint: Checkpoint) -> bool:
         return any(slot.checkpoint_id == checkpoint.checkpoint_id for slot in self.slots)
 
-    def write(self, changes: Sequence[Change], *records: AnyRecord, enters: Status | None = None) -> None:
-        """Commit `changes`: the log grows by `records`, and by the transition if the run enters a state; nothing else moves."""
+    def obeying(self, status: Status) -> Status:
+        """Where a run goes that its owner lets go of: to `status`, unless something else was directed."""
+        return STOPPED[self.run.directive.action] if self.run.directive else status
+
+    def ending_in(self, status: Status) -> tuple[Status, ...]:
+        """Where a run goes whose owner leaves it in `status`: there, and then where it was directed to go, if it can."""
+        allowed = () if status in TERMINAL else ("cancelled",) if status == "stalled" else ("cancelled", "paused")
+        stopped = STOPPED[self.run.directive.action] if self.run.directive else status
+        return (status, stopped) if stopped in allowed else (status,)
+
+    def has_written(self, executor: Executor) -> bool:
+        """Whether an append of this claim is in the log."""
+        return any(slot.claim_id == executor.owner.claim_id for slot in self.slots)
+
+    def write(self, changes: Sequence[Change], *records: AnyRecord, enters: Status | tuple[Status, ...] = ()) -> None:
+        """Commit `changes`: the log grows by `records`, and by a transition for each state it enters; nothing else moves."""
         log, run = self.log, self.run
         self.table.commit(*changes)
         self.now = TimestampMs(self.now + 1)
@@ -95,14 +115,12 @@ class RunHistory:
         grown = self.log
         assert grown[: len(log) + len(records)] == (*log, *records)
         added = grown[len(log) + len(records) :]
-        if enters is None:
-            assert added == ()
-            assert (self.run.revision, self.run.state) == (run.revision, run.state)
-        else:
-            (record,) = added
+        origin, revision, state = run.state.status, run.revision, run.state
+        for record, entered in zip(added, (enters,) if isinstance(enters, str) else enters, strict=True):
             assert isinstance(record, Transition)
-            assert (record.origin, record.state.status, record.revision) == (run.state.status, enters, run.revision + 1)
-            assert (self.run.revision, self.run.state) == (record.revision, record.state)
+            assert (record.origin, record.state.status, record.revision) == (origin, entered, revision + 1)
+            origin, revision, state = entered, record.revision, record.state
+        assert (self.run.revision, self.run.state) == (revision, state)
 
     def refuse(self, changes: Sequence[Change]) -> LogSlot | None:
         """Try to commit `changes`; nothing is written. The slot that stood in the way comes back."""

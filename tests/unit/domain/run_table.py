@@ -1,6 +1,7 @@
 """A table in memory that holds changes to their conditions."""
 
-from aiki_push.domain.changes import Change, CreateRun, PutSlot, SaveRun
+from aiki_push.domain.changes import Change, CreateRun, PutMessage, PutSlot, SaveRun
+from aiki_push.domain.inbox import Message
 from aiki_push.domain.log_records import AnyRecord, LogSlot
 from aiki_push.domain.run import Run
 
@@ -14,11 +15,12 @@ class Refused(Exception):
 
 
 class RunTable:
-    """Headers and slots of runs. Every write of a header gives it the next etag."""
+    """Headers, slots and messages of runs. Every write of a header gives it the next etag."""
 
     def __init__(self) -> None:
         self._headers: dict[tuple[str, str], Run] = {}
         self._slots: dict[tuple[str, str, int], LogSlot] = {}
+        self._messages: dict[tuple[str, str, int], Message] = {}
         self._writes = 0
 
     def commit(self, *changes: Change) -> None:
@@ -57,6 +59,9 @@ class RunTable:
                 taken = self._slots.get((namespace, run_id, slot.position))
                 if taken is not None:
                     raise Refused(taken)
+            case PutMessage(namespace=namespace, run_id=run_id, message=message):
+                if (namespace, run_id, message.seq) in self._messages:
+                    raise Refused
             case _:
                 raise NotImplementedError(f"{type(change).__name__} is no change of a run")
 
@@ -67,5 +72,7 @@ class RunTable:
                 self._headers[run.namespace, run.id] = run.model_copy(update={"etag": f"e-{self._writes}"})
             case PutSlot(namespace=namespace, run_id=run_id, slot=slot):
                 self._slots[namespace, run_id, slot.position] = slot
+            case PutMessage(namespace=namespace, run_id=run_id, message=message):
+                self._messages[namespace, run_id, message.seq] = message
             case _:
                 raise NotImplementedError(f"{type(change).__name__} is no change of a run")

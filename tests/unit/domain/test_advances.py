@@ -1,6 +1,6 @@
 import pytest
 
-from aiki_push.domain.advances import NeedsChange, NeedsOffer, NeedsRecovery, NotDue, decide_delay, need_of
+from aiki_push.domain.advances import NeedsChange, NeedsFollowUp, NeedsOffer, NeedsRecovery, NotDue, decide_delay, need_of
 from aiki_push.domain.changes import PutSlot, SaveRun
 from aiki_push.domain.limits import Limits
 from aiki_push.domain.log_records import Tail, Transition
@@ -147,11 +147,47 @@ def test_a_run_is_ready_since_its_time_however_late_that_is_seen_but_no_more_tha
     assert (saved(*need.changes).ready_at, saved(*need.changes).due_at) == (ready_at, now)
 
 
-def test_a_run_that_is_due_before_its_deadline_is_ready_no_earlier_than_now() -> None:
-    wait = Wait(kind="sleep", key="pause", ordinal=0, deadline_at=later(90_000))
-    need = need_of(run_in(parked_state([wait]), waits=(wait,), due_at=DUE), AFTER, LIMITS)
+FAR = Wait(kind="sleep", key="pause", ordinal=0, deadline_at=later(90_000))
+CHILD = Wait(kind="child", key="child-1", ordinal=0)
+
+
+@pytest.mark.parametrize("waits", [(CHILD,), (CHILD, FAR), (FAR, CHILD)])
+def test_a_run_that_is_due_before_every_deadline_wakes_for_ends_of_children_and_is_ready_since_then(
+    waits: tuple[Wait, ...],
+) -> None:
+    assert need_of(parked_on(*waits), BEFORE, LIMITS) == NotDue(DUE)
+    assert need_of(parked_on(*waits), AFTER, LIMITS) == queued_from(parked_on(*waits), "child_workflow")
+
+
+def test_a_deadline_at_the_end_of_a_window_is_what_wakes_the_run() -> None:
+    run = parked_on(CHILD, FAR.model_copy(update={"deadline_at": DUE}))
+    assert need_of(run, AFTER, LIMITS) == queued_from(run, "wakeup")
+
+
+@pytest.mark.parametrize(
+    ("deadline_ms", "reason", "ready_ms"),
+    [(69_999, "wakeup", 69_999), (75_000, "wakeup", 75_000), (75_001, "child_workflow", 75_000)],
+)
+def test_a_run_whose_advance_failed_at_the_end_of_a_window_still_wakes_for_what_came_first(
+    deadline_ms: int, reason: QueuedReason, ready_ms: int
+) -> None:
+    run = parked_on(CHILD, FAR.model_copy(update={"deadline_at": later(deadline_ms)}))
+    delayed = saved(*decide_delay(run, AFTER))
+    assert delayed.due_at == later(75_000)
+
+    need = need_of(delayed, later(80_000), LIMITS)
+
     assert isinstance(need, NeedsChange)
-    assert saved(*need.changes).ready_at == AFTER
+    woken = saved(*need.changes)
+    assert (woken.state, woken.ready_at) == (Queued(reason=reason), later(ready_ms))
+
+
+@pytest.mark.parametrize("status", ["completed", "failed", "cancelled"])
+def test_a_run_that_has_ended_needs_its_follow_up_as_long_as_duties_are_left(status: Status) -> None:
+    owing = run_in(EXAMPLES[status], duties=("tell_watchers",), due_at=DUE)
+    assert need_of(owing, BEFORE, LIMITS) == NotDue(DUE)
+    assert need_of(owing, DUE, LIMITS) == NeedsFollowUp()
+    assert need_of(owing.model_copy(update={"duties": ()}), DUE, LIMITS) == NotDue(None)
 
 
 @pytest.mark.parametrize("status", ["scheduled", "awaiting_event", "awaiting_retry"])

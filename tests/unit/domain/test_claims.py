@@ -10,7 +10,6 @@ from aiki_push.domain.claims import (
     decide_claim,
     decide_refresh,
     decide_release,
-    next_position,
 )
 from aiki_push.domain.errors import IllegalTransition, RevisionConflict
 from aiki_push.domain.limits import Limits
@@ -193,12 +192,3 @@ def test_a_run_whose_owner_has_appended_is_not_released(position: int) -> None:
     assert refused.value.detail == (
         f"run {RUN_ID} has progressed under this claim; only a run of which nothing was executed can be released"
     )
-
-
-@pytest.mark.parametrize(
-    ("last_position", "expected"),
-    [(None, 3), (0, 3), (2, 3), (3, 4), (7, 8)],
-)
-def test_the_next_position_is_the_tails_until_that_is_a_slot(last_position: int | None, expected: int) -> None:
-    last = None if last_position is None else slot_at(last_position)
-    assert next_position(running_run(), last) == expected

@@ -6,9 +6,12 @@ from pydantic import TypeAdapter, ValidationError
 from aiki_push.domain.log_records import (
     OUTCOMES,
     AnyRecord,
+    CallEnded,
+    CallError,
     InputRecord,
     KnownRecord,
     LogSlot,
+    Received,
     Record,
     RecordedError,
     StoredRecord,
@@ -48,6 +51,12 @@ RECORDS: list[KnownRecord] = [
     WaitStarted(at=AT, kind="sleep", key="pause", ordinal=0, deadline_at=later(9)),
     WaitStarted(at=AT, kind="event", key="paid", ordinal=0),
     WaitEnded(at=AT, kind="sleep", key="pause", ordinal=0),
+    Received(at=AT, seq=4, kind="event", key="paid", ordinal=1),
+    Received(at=AT, seq=5, kind="child", key=RUN_ID, ordinal=0),
+    Received(at=AT, seq=6, kind="sleep", key="pause", ordinal=0),
+    CallEnded(at=AT, kind="child", key="child|ship", ordinal=0, run_id=RUN_ID, name="ship v1", result="existing"),
+    CallEnded(at=AT, kind="pause", key="pause", ordinal=1, run_id=RUN_ID, result="requested"),
+    CallEnded(at=AT, kind="wakeup", key="wakeup", ordinal=0, run_id=RUN_ID, error=CallError(code="not_found", detail="gone")),
     *(Transition(at=AT, state=state, revision=0, attempts=1) for state in EXAMPLES.values()),
     *(TaskCompleted(at=AT, task_id="t", attempt=1, output=Inline(value=value)) for value in VALUES),
 ]
@@ -72,7 +81,7 @@ def test_a_state_comes_back_with_the_fields_that_only_it_has(state: RunState) ->
     assert (type(back.state), back.state) == (type(state), state)
 
 
-NEWER: dict[str, Json] = {"type": "received", "at": AT, "seq": 4, "key": {"name": "paid"}}
+NEWER: dict[str, Json] = {"type": "archived", "at": AT, "seq": 4, "key": {"name": "paid"}}
 
 
 def test_a_record_of_an_unknown_type_is_kept_whole() -> None:
@@ -97,7 +106,7 @@ def test_a_field_that_this_release_does_not_know_is_ignored_in_a_known_record() 
 
 
 @pytest.mark.parametrize(
-    "text", ['{"at":1}', '{"type":"received"}', '{"type":7,"at":1}', '{"type":"received","at":"soon"}', "[]"]
+    "text", ['{"at":1}', '{"type":"archived"}', '{"type":7,"at":1}', '{"type":"archived","at":"soon"}', "[]"]
 )
 def test_a_record_without_a_type_or_time_is_refused(text: str) -> None:
     with pytest.raises(ValidationError):
@@ -110,7 +119,7 @@ def test_a_record_of_an_unknown_type_is_refused_where_a_request_brings_it() -> N
 
 
 def test_a_record_is_never_changed() -> None:
-    record, unknown = TaskCancelled(at=AT, task_id="t"), UnknownRecord(type="received", at=AT)
+    record, unknown = TaskCancelled(at=AT, task_id="t"), UnknownRecord(type="archived", at=AT)
     with pytest.raises(ValidationError):
         unknown.at = later(1)  # type: ignore[misc]  # that this is an error is what is tested
     with pytest.raises(ValidationError):
@@ -118,4 +127,4 @@ def test_a_record_is_never_changed() -> None:
 
 
 def test_outcomes_are_the_records_that_start_no_effect() -> None:
-    assert set(OUTCOMES) == set(KnownRecord.__args__) - {InputRecord, Transition, TaskStarted}
+    assert set(OUTCOMES) == set(KnownRecord.__args__) - {InputRecord, Transition, TaskStarted, CallEnded}

@@ -210,7 +210,7 @@ def test_an_owner_that_wakes_up_after_the_run_was_given_to_another_can_do_nothin
     assert refused.value.slot == table.slots(NAMESPACE, RUN_ID)[-1]
     assert refused.value.slot.checkpoint_id is None
     with pytest.raises(RevisionConflict) as finish:
-        decide_end(owned_by_b, late, CompleteRun(output=Inline(value=1)), later(95_000))
+        decide_end(owned_by_b, late, CompleteRun(output=Inline(value=1)), later(95_000), LIMITS)
     with pytest.raises(RevisionConflict) as refresh:
         decide_refresh(owned_by_b, owner_a, later(95_000), LIMITS)
     assert finish.value.fields == refresh.value.fields == {"run_id": RUN_ID, "expected_revision": 5, "revision": 7}
@@ -219,6 +219,6 @@ def test_an_owner_that_wakes_up_after_the_run_was_given_to_another_can_do_nothin
 
     owner_b = Owner(claim_id="claim-b", revision=7)
     end = Checkpoint(owner_b, "end", owned_by_b.tail.position, True, ())
-    table.commit(*decide_end(owned_by_b, end, CompleteRun(output=Inline(value=2)), later(96_000)))
+    table.commit(*decide_end(owned_by_b, end, CompleteRun(output=Inline(value=2)), later(96_000), LIMITS))
     assert table.run(NAMESPACE, RUN_ID).revision == 8
     assert [record.revision for record in table.log(NAMESPACE, RUN_ID) if isinstance(record, Transition)] == [5, 6, 7, 8]

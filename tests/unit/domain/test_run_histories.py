@@ -15,6 +15,7 @@ from aiki_push.domain.checkpoints import (
     ParkRun,
     RunEnd,
     StallRun,
+    YieldRun,
     decide_end,
     decide_hand_back,
     is_repeated,
@@ -30,15 +31,17 @@ from aiki_push.domain.claims import (
     decide_refresh,
     decide_release,
 )
+from aiki_push.domain.controls import decide_requeue
 from aiki_push.domain.errors import IllegalTransition, RevisionConflict
 from aiki_push.domain.limits import Limits
 from aiki_push.domain.log_records import Transition
 from aiki_push.domain.offers import decide_lease, decide_next_offer
 from aiki_push.domain.run import RunOptions
 from aiki_push.domain.run_states import PARKED, TERMINAL, SelfCause, Status
-from aiki_push.domain.starts import Start, decide_requeue, decide_start
+from aiki_push.domain.starts import Start, decide_start
 from aiki_push.domain.values import Inline, TimestampMs
 from aiki_push.domain.waits import Wait
+from tests.unit.domain.controlled_run import ControlledRun
 from tests.unit.domain.run_examples import BOOM, INPUT_HASH, NAMESPACE, RUN_ID, json_bytes, later
 from tests.unit.domain.run_history import Executor, RunHistory
 
@@ -48,11 +51,11 @@ letters = st.sampled_from([0, 0, 1, 300, 700, 1_100])
 """How many two-byte letters a record or value holds: nothing, some of a tail, more than a tail."""
 
 ENDS: list[tuple[RunEnd, Status]] = [
-    (ParkRun(waits=(Wait(kind="sleep", key="k", ordinal=0, deadline_at=later(9)),)), "sleeping"),
-    (ParkRun(waits=(Wait(kind="timer", key="k", ordinal=0, deadline_at=later(99_000)),)), "sleeping"),
-    (ParkRun(waits=(Wait(kind="event", key="k", ordinal=0, deadline_at=later(9_000)),)), "awaiting_event"),
-    (ParkRun(waits=(Wait(kind="child", key="k", ordinal=0, deadline_at=later(0)),)), "awaiting_child_workflow"),
-    (ParkRun(waits=(Wait(kind="task_retry", key="k", ordinal=0, deadline_at=later(5_000)),)), "awaiting_task_retry"),
+    (ParkRun(waits=(Wait(kind="sleep", key="k", ordinal=0, deadline_at=later(9)),), seen_seq=0), "sleeping"),
+    (ParkRun(waits=(Wait(kind="timer", key="k", ordinal=0, deadline_at=later(99_000)),), seen_seq=0), "sleeping"),
+    (ParkRun(waits=(Wait(kind="event", key="k", ordinal=0, deadline_at=later(9_000)),), seen_seq=0), "awaiting_event"),
+    (ParkRun(waits=(Wait(kind="child", key="k", ordinal=0, deadline_at=later(0)),), seen_seq=0), "awaiting_child_workflow"),
+    (ParkRun(waits=(Wait(kind="task_retry", key="k", ordinal=0, deadline_at=later(5_000)),), seen_seq=0), "awaiting_task_retry"),
     (StallRun(reason="diverged", explanation="é" * 700), "stalled"),
     (StallRun(reason="unknown_record", explanation="no"), "stalled"),
     (CompleteRun(output=Inline(value="é" * 1_100)), "completed"),
@@ -61,12 +64,12 @@ ENDS: list[tuple[RunEnd, Status]] = [
 indexes = st.integers(0, 9)
 
 
-class AnyHistory(RunHistory, RuleBasedStateMachine):
-    """Every way in which a run, its executors and their appends can go on."""
+class AnyHistory(ControlledRun, RuleBasedStateMachine):
+    """Every way in which a run, its executors, their appends, and those who control it from outside can go on."""
 
     def __init__(self) -> None:
         RuleBasedStateMachine.__init__(self)
-        RunHistory.__init__(self)
+        ControlledRun.__init__(self)
 
     @initialize(size=letters)
     def start(self, size: int) -> None:
@@ -136,7 +139,7 @@ class AnyHistory(RunHistory, RuleBasedStateMachine):
             assert taken_by.checkpoint_id == unanswered.checkpoint_id
             self.owner.go_on()
         else:
-            self.write(changes, *checkpoint.records, enters="queued")
+            self.write(changes, *checkpoint.records, enters=self.obeying("queued"))
             self.fruitless = 0
             assert is_repeated(self.run, checkpoint)
 
@@ -146,20 +149,32 @@ class AnyHistory(RunHistory, RuleBasedStateMachine):
         assert self.owner
         end, status = ending
         checkpoint = self.owner.checkpoint(self.name(), self.notes(size))
-        self.write(decide_end(self.run, checkpoint, end, self.now), *checkpoint.records, enters=status)
+        changes = decide_end(self.run, checkpoint, end, self.now, LIMITS)
+        self.write(changes, *checkpoint.records, enters=self.ending_in(status))
         self.fruitless = 0
+        assert is_repeated(self.run, checkpoint)
+
+    @precondition(RunHistory.is_idle)
+    @rule(size=letters)
+    def give_up(self, size: int) -> None:
+        assert self.owner
+        checkpoint = self.owner.checkpoint(self.name(), self.notes(size))
+        has_progressed = bool(checkpoint.records) or not self.owner.is_first
+        self.fruitless = 0 if has_progressed else self.fruitless + (self.run.directive is None)
+        is_looping = self.fruitless == LIMITS.max_recoveries and self.run.directive is None
+        changes = decide_end(self.run, checkpoint, YieldRun(), self.now, LIMITS)
+        self.write(changes, *checkpoint.records, enters="stalled" if is_looping else self.obeying("queued"))
         assert is_repeated(self.run, checkpoint)
 
     @precondition(RunHistory.is_idle)
     @rule()
     def release(self) -> None:
         assert self.owner
-        last = self.slots[-1] if self.slots else None
         if self.owner.is_first:
-            self.write(decide_release(self.run, self.owner.owner, last, self.now), enters="queued")
+            self.write(decide_release(self.run, self.owner.owner, self.last, self.now), enters=self.obeying("queued"))
         else:
             with pytest.raises(IllegalTransition):
-                decide_release(self.run, self.owner.owner, last, self.now)
+                decide_release(self.run, self.owner.owner, self.last, self.now)
 
     @precondition(lambda self: self.owner)
     @rule()
@@ -169,7 +184,7 @@ class AnyHistory(RunHistory, RuleBasedStateMachine):
 
     def recovery(self) -> tuple[Change, ...]:
         at_tail = next((slot for slot in self.slots if slot.position == self.run.tail.position), None)
-        return decide_recovery(self.run, Recovery(self.slots[-1] if self.slots else None, at_tail), self.now, LIMITS)
+        return decide_recovery(self.run, Recovery(self.last, at_tail), self.now, LIMITS)
 
     @precondition(lambda self: self.owner)
     @rule(is_raced=st.booleans())
@@ -186,9 +201,10 @@ class AnyHistory(RunHistory, RuleBasedStateMachine):
             assert taken_by.checkpoint_id == owner.unanswered.checkpoint_id
             self.write(self.recovery())
             return
-        has_progressed = any(slot.claim_id == owner.owner.claim_id for slot in self.slots)
+        has_progressed = self.has_written(owner)
         self.fruitless = 0 if has_progressed else self.fruitless + 1
-        self.write(changes, enters="stalled" if self.fruitless == LIMITS.max_recoveries else "queued")
+        is_looping = self.fruitless >= LIMITS.max_recoveries and self.run.directive is None
+        self.write(changes, enters="stalled" if is_looping else self.obeying("queued"))
         owner.is_unaware = True
 
     @precondition(lambda self: any(one is not self.owner for one in self.executors))
@@ -198,7 +214,7 @@ class AnyHistory(RunHistory, RuleBasedStateMachine):
         one = former[index % len(former)]
         checkpoint = one.checkpoint(self.name(), self.notes(size))
         writes: list[Callable[[], object]] = [
-            lambda: decide_end(self.run, checkpoint, CompleteRun(output=Inline(value=1)), self.now),
+            lambda: decide_end(self.run, checkpoint, CompleteRun(output=Inline(value=1)), self.now, LIMITS),
             lambda: decide_hand_back(self.run, checkpoint, self.now),
             lambda: decide_refresh(self.run, one.owner, self.now, LIMITS),
             lambda: decide_release(self.run, one.owner, None, self.now),
@@ -268,11 +284,15 @@ class AnyHistory(RunHistory, RuleBasedStateMachine):
     def the_header_has_what_belongs_to_its_state(self) -> None:
         assert (self.run.claim is not None) == self.is_in("running")
         assert (self.run.ready_at is not None) == self.is_in("queued")
-        assert (self.run.waits != ()) == self.is_in(*PARKED)
-        assert (self.run.due_at is None) == self.is_in("stalled", *TERMINAL)
+        origin = self.run.paused_from or self.run.state
+        assert (self.run.waits != ()) == (origin.status in PARKED)
+        assert (self.run.paused_from is not None) == self.is_in("paused")
+        assert (self.run.due_at is None) == (self.is_in("stalled", "paused", *TERMINAL) and not self.run.duties)
+        assert (self.run.duties != ()) == self.is_in("cancelled")
+        assert self.run.directive is None or self.is_in("running")
 
     @invariant()
-    def recoveries_are_those_since_the_log_last_grew(self) -> None:
+    def recoveries_and_fruitless_yields_are_those_since_the_log_last_grew(self) -> None:
         assert self.is_in("stalled") or self.run.recoveries == self.fruitless
 
 

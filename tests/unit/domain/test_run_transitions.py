@@ -2,10 +2,10 @@ from typing import get_args
 
 import pytest
 
-from aiki_push.domain.changes import PutSlot, SaveRun
 from aiki_push.domain.errors import IllegalTransition
-from aiki_push.domain.log_records import LogSlot, Tail, Transition
-from aiki_push.domain.run import LastWrite, Offer, Run, RunOptions
+from aiki_push.domain.limits import Limits
+from aiki_push.domain.log_records import Tail, Transition
+from aiki_push.domain.run import Directive, LastWrite, Offer, Run, RunOptions
 from aiki_push.domain.run_states import (
     PARKED,
     STATUSES,
@@ -22,21 +22,25 @@ from aiki_push.domain.run_states import (
     StalledReason,
     Status,
 )
-from aiki_push.domain.run_transitions import Told, check_transition, enter, is_terminal, keep_in_tail, queue, seal
-from aiki_push.domain.values import Inline
+from aiki_push.domain.run_transitions import (
+    Told,
+    check_transition,
+    enter,
+    is_terminal,
+    queue,
+    ready_since,
+)
+from aiki_push.domain.values import Inline, TimestampMs
 from aiki_push.domain.waits import Wait
 from tests.unit.domain.run_examples import (
     BOOM,
-    CLAIM,
     CREATED_AT,
     EARLIER,
     EXAMPLES,
     INPUT_HASH,
     NAMESPACE,
     RUN_ID,
-    json_bytes,
     later,
-    note,
     queued_run,
     run_in,
     running_run,
@@ -142,6 +146,12 @@ FULL_HEADER = running_run(
     last_write=LastWrite(checkpoint_id="checkpoint-1", claim_id="claim-z"),
     inbox_seq=7,
     waits=(Wait(kind="event", key="paid", ordinal=0),),
+    seen_seq=6,
+    open_child_waits=1,
+    watched=True,
+    paused_from=Queued(reason="new"),
+    directive=Directive(action="pause", operation_id="operation-2"),
+    duties=("tell_watchers",),
     recoveries=2,
     advance_errors=4,
     offer=Offer(attempts=6, last_error="refused"),
@@ -170,6 +180,12 @@ def test_a_transition_clears_what_belongs_to_the_state_it_leaves_and_keeps_what_
         last_write=None,
         inbox_seq=7,
         waits=(),
+        seen_seq=0,
+        open_child_waits=0,
+        watched=True,
+        paused_from=None,
+        directive=None,
+        duties=(),
         recoveries=2,
         advance_errors=0,
         offer=Offer(),
@@ -215,58 +231,11 @@ def test_entering_a_state_leaves_the_run_as_it_was() -> None:
     assert run == running_run()
 
 
-def filled_to(size: int, letter: str) -> tuple[Run, str]:
-    """A run, and the text of a note that fills its tail to exactly `size` bytes with letters `letter` and one `x` or none."""
-    run = running_run()
-    missing = size - json_bytes((*EARLIER, note("")), position=3)
-    letters, rest = divmod(missing, len(letter.encode()))
-    return run, letter * letters + "x" * rest
-
-
-@pytest.mark.parametrize("letter", ["a", "é", "語", "🦉"])
-def test_records_stay_in_the_tail_up_to_exactly_2_048_bytes(letter: str) -> None:
-    run, text = filled_to(2_048, letter)
-    records = (*EARLIER, note(text))
-    assert json_bytes(records, position=3) == 2_048
-
-    assert keep_in_tail(run, (note(text),), later(9)) == (
-        SaveRun(run.model_copy(update={"tail": Tail(position=3, records=records)})),
-    )
-
-
-@pytest.mark.parametrize("letter", ["a", "é", "語", "🦉"])
-def test_one_byte_more_seals_the_tail_and_the_new_records_in_one_slot(letter: str) -> None:
-    run, text = filled_to(2_049, letter)
-
-    assert keep_in_tail(run, (note(text),), later(9)) == (
-        SaveRun(run.model_copy(update={"tail": Tail(position=4, records=())})),
-        PutSlot(NAMESPACE, RUN_ID, LogSlot(position=3, records=(*EARLIER, note(text)), revision=5, at=later(9))),
-    )
-
-
-def test_fields_that_are_not_set_do_not_count_as_bytes_of_the_tail() -> None:
-    run, text = filled_to(2_048, "a")
-    with_nulls = Tail(position=3, records=(*EARLIER, note(text))).model_dump_json()
-    assert len(with_nulls) > 2_048
-    assert len(keep_in_tail(run, (note(text),), later(9))) == 1
-
-
-def test_a_sealed_slot_holds_the_records_in_order_under_the_runs_revision_and_starts_the_tail_anew() -> None:
-    run = running_run(revision=8)
-
-    assert seal(run, 5, [note("one"), note("two")], later(9)) == (
-        SaveRun(run.model_copy(update={"tail": Tail(position=6, records=())})),
-        PutSlot(NAMESPACE, RUN_ID, LogSlot(position=5, records=(note("one"), note("two")), revision=8, at=later(9))),
-    )
-
-
-def test_a_slot_sealed_by_an_owner_names_its_claim_and_checkpoint() -> None:
-    wrote = LastWrite(checkpoint_id="checkpoint-1", claim_id=CLAIM.claim_id)
-    _, put = seal(running_run(), 3, (), later(9), wrote)
-    slot = LogSlot(position=3, records=(), revision=5, at=later(9), claim_id="claim-a", checkpoint_id="checkpoint-1")
-    assert put == PutSlot(NAMESPACE, RUN_ID, slot)
-
-
 def test_a_claimed_run_has_left_the_queue() -> None:
     entered, _ = enter(queued_run(), Running(), later(2_000))
     assert (entered.ready_at, entered.due_at) == (None, None)
+
+
+@pytest.mark.parametrize(("time", "since"), [(later(90), 90), (later(200), 100), (later(50), 50), (later(49), 50)])
+def test_a_run_is_ready_since_its_time_but_never_for_more_than_half_of_what_it_may_wait(time: TimestampMs, since: int) -> None:
+    assert ready_since(time, later(100), Limits(max_age_ms=100)) == later(since)

@@ -21,7 +21,6 @@ OPTIONS: list[tuple[str, Any, dict[str, Any]]] = [
         exponential(max_attempts=3, base_delay_ms=1_000),
         {
             "options": {
-                "priority": 5,
                 "retry": {
                     "type": "exponential",
                     "max_attempts": 3,
@@ -33,17 +32,17 @@ OPTIONS: list[tuple[str, Any, dict[str, Any]]] = [
             }
         },
     ),
-    ("pool", "tenant-acme", {"options": {"priority": 5, "pool": "tenant-acme"}}),
+    ("pool", "tenant-acme", {"options": {"pool": "tenant-acme"}}),
     ("priority", 0, {"options": {"priority": 0}}),
     ("priority", 9, {"options": {"priority": 9}}),
-    ("delay", timedelta(seconds=30), {"options": {"priority": 5, "delay_ms": 30_000}}),
-    ("delay", Duration(hours=1, minutes=30), {"options": {"priority": 5, "delay_ms": 5_400_000}}),
-    ("reference.id", "order-123", {"options": {"priority": 5}, "reference": {"id": "order-123"}}),
-    ("reference", {"id": "order-123"}, {"options": {"priority": 5}, "reference": {"id": "order-123"}}),
+    ("delay", timedelta(seconds=30), {"options": {"delay_ms": 30_000}}),
+    ("delay", Duration(hours=1, minutes=30), {"options": {"delay_ms": 5_400_000}}),
+    ("reference.id", "order-123", {"options": {}, "reference": {"id": "order-123"}}),
+    ("reference", {"id": "order-123"}, {"options": {}, "reference": {"id": "order-123"}}),
     (
         "reference",
         {"id": "Ä b#1", "conflict_policy": "return_existing"},
-        {"options": {"priority": 5}, "reference": {"id": "Ä b#1", "conflict_policy": "return_existing"}},
+        {"options": {}, "reference": {"id": "Ä b#1", "conflict_policy": "return_existing"}},
     ),
 ]
 
@@ -68,14 +67,14 @@ async def test_an_option_travels_with_the_start_and_the_original_keeps_its_own(
 ) -> None:
     configured = set_option(order, path, value)
     assert await sent_by(configured) == sent
-    assert await sent_by(order) == {"options": {"priority": 5}}
+    assert await sent_by(order) == {"options": {}}
     assert isinstance(configured, SingleStart if path in SINGLE else WorkflowVersion)
 
 
 async def test_a_start_names_workflow_version_and_input() -> None:
     api = RecordingApi()
     await order.start(api.client(), "123")
-    expected = {"workflow": "order-processing", "version": "1.0.0", "input": "123", "options": {"priority": 5}}
+    expected = {"workflow": "order-processing", "version": "1.0.0", "input": "123", "options": {}}
     assert api.sent == expected
 
 
@@ -182,9 +181,9 @@ async def test_a_conflict_policy_without_a_reference_is_refused_before_anything_
     assert api.called == []
 
 
-def test_a_single_start_has_nothing_but_start_and_with() -> None:
+def test_a_single_start_can_be_started_and_given_options_and_nothing_else() -> None:
     single = order.with_("reference.id", "order-123")
-    assert {name for name in dir(single) if not name.startswith("_")} == {"start", "with_"}
+    assert {name for name in dir(single) if not name.startswith("_")} == {"start", "start_as_child", "with_"}
     assert repr(single) == "SingleStart(order-processing 1.0.0)"
 
 

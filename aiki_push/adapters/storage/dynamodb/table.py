@@ -1,17 +1,38 @@
 """The table in DynamoDB, by boto3's low-level client."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from aiki_push.adapters.storage.dynamodb.failures import explained
 from aiki_push.adapters.storage.dynamodb.items import noted, noted_key, plain
 from aiki_push.adapters.storage.sizes import check_batch, check_limits
-from aiki_push.adapters.storage.table import INDEX_ATTRIBUTES, Absent, Always, EtagIs, Item, Key, Page, Put, Query, Write
+from aiki_push.adapters.storage.table import (
+    INDEX_ATTRIBUTES,
+    Absent,
+    Always,
+    Condition,
+    Delete,
+    EtagIs,
+    Item,
+    Key,
+    Page,
+    Put,
+    Query,
+    Write,
+)
 from aiki_push.domain.errors import StorageUnavailable
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import PutItemInputTypeDef, QueryInputTypeDef, TransactWriteItemTypeDef
+    from mypy_boto3_dynamodb.type_defs import (
+        DeleteItemInputTypeDef,
+        PutItemInputTypeDef,
+        QueryInputTypeDef,
+        TransactWriteItemTypeDef,
+    )
+
+
+RequestT = TypeVar("RequestT", "PutItemInputTypeDef", "DeleteItemInputTypeDef")
 
 
 class DynamoDbTable:
@@ -52,7 +73,7 @@ class DynamoDbTable:
             elif isinstance(writes[0], Put):
                 self._client.put_item(**self._put(writes[0]))
             else:
-                self._client.delete_item(TableName=self._name, Key=noted_key(writes[0].key))
+                self._client.delete_item(**self._delete(writes[0]))
 
     def query(self, query: Query, after: Item | None = None) -> Page:
         """See Table. DynamoDB ends a page at 1 MB."""
@@ -78,18 +99,27 @@ class DynamoDbTable:
 
     def _put(self, put: Put) -> "PutItemInputTypeDef":
         request: PutItemInputTypeDef = {"TableName": self._name, "Item": noted(put.item)}
-        match put.condition:
-            case Always():
-                return request
-            case Absent():
-                request["ConditionExpression"] = "attribute_not_exists(PK)"
-            case EtagIs(etag):
-                request["ConditionExpression"] = "etag = :etag"
-                request["ExpressionAttributeValues"] = {":etag": {"S": etag}}
-        request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
-        return request
+        return _conditional(request, put.condition)
+
+    def _delete(self, delete: Delete) -> "DeleteItemInputTypeDef":
+        request: DeleteItemInputTypeDef = {"TableName": self._name, "Key": noted_key(delete.key)}
+        return _conditional(request, delete.condition)
 
     def _action(self, write: Write) -> "TransactWriteItemTypeDef":
         if isinstance(write, Put):
             return {"Put": self._put(write)}
-        return {"Delete": {"TableName": self._name, "Key": noted_key(write.key)}}
+        return {"Delete": self._delete(write)}
+
+
+def _conditional(request: RequestT, condition: Condition) -> RequestT:
+    """`request` with its condition, and the wish for the item that is there where this fails."""
+    match condition:
+        case Always():
+            return request
+        case Absent():
+            request["ConditionExpression"] = "attribute_not_exists(PK)"
+        case EtagIs(etag):
+            request["ConditionExpression"] = "etag = :etag"
+            request["ExpressionAttributeValues"] = {":etag": {"S": etag}}
+    request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+    return request

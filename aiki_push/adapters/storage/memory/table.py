@@ -10,6 +10,7 @@ from aiki_push.adapters.storage.table import (
     INDEX_ATTRIBUTES,
     INDEX_EXTRAS,
     Absent,
+    Condition,
     EtagIs,
     IndexName,
     Item,
@@ -79,9 +80,7 @@ class MemoryTable:
         check_limits(writes)
         with self._lock:
             refused = {
-                place: found
-                for place, write in enumerate(writes)
-                if isinstance(write, Put) and not _holds(write, found := self._found(write.key))
+                place: found for place, write in enumerate(writes) if not _holds(write.condition, found := self._found(write.key))
             }
             if refused:
                 raise WriteRefused(refused)
@@ -111,8 +110,8 @@ class MemoryTable:
                 self._partitions.setdefault((index, pk), _Partition()).put(_sort_key(index, new), entry)
 
 
-def _holds(put: Put, found: Item | None) -> bool:
-    match put.condition:
+def _holds(condition: Condition, found: Item | None) -> bool:
+    match condition:
         case Absent():
             return found is None
         case EtagIs(etag):

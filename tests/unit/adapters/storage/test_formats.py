@@ -4,6 +4,7 @@ import pytest
 
 from aiki_push.adapters.storage.formats import (
     Shards,
+    event_reference_item,
     header_item,
     message_item,
     read,
@@ -11,18 +12,21 @@ from aiki_push.adapters.storage.formats import (
     read_slot,
     reference_item,
     slot_item,
+    watcher_item,
 )
 from aiki_push.adapters.storage.keys import group_of
 from aiki_push.adapters.storage.sizes import item_size
 from aiki_push.adapters.storage.table import Item
 from aiki_push.domain.errors import InternalError, UnsupportedVersion
-from aiki_push.domain.inbox import Message
-from aiki_push.domain.log_records import TaskCompleted, UnknownRecord
+from aiki_push.domain.inbox import Message, Watcher
+from aiki_push.domain.log_records import KnownRecord, TaskCompleted, UnknownRecord
 from aiki_push.domain.retry import fixed
 from aiki_push.domain.run import Claim, Offer, Run, RunOptions, RunReference
 from aiki_push.domain.run_states import Running, RunState
 from aiki_push.domain.values import TimestampMs
-from tests.unit.adapters.storage.test_record_fixtures import HEADER, ITEMS, NEW_RUN, SLOT, STATES, at
+from aiki_push.ports.store import SentEvent
+from tests.unit.adapters.storage.authored_items import HEADER, ITEMS, NEW_RUN, SLOT
+from tests.unit.adapters.storage.authored_records import RECORDS, STATES, at
 
 ETAG = "e" * 16
 SLOT_ITEM = slot_item("default", HEADER.id, SLOT, ETAG)
@@ -211,7 +215,33 @@ def test_an_error_of_an_offer_is_cut_between_two_characters() -> None:
     assert stored("x" + "é" * 200) == "x" + "é" * 99
 
 
-def test_a_message_reads_as_it_was_written() -> None:
-    message = ITEMS["message_event"]
-    assert isinstance(message, Message)
+@pytest.mark.parametrize("message", [item for item in ITEMS.values() if isinstance(item, Message)], ids=str)
+def test_a_message_reads_as_it_was_written(message: Message) -> None:
     assert read(message_item("default", HEADER.id, message, ETAG)) == message
+
+
+def test_a_watcher_reads_as_it_was_written_and_is_the_condition_of_its_removal() -> None:
+    watcher = ITEMS["watcher"]
+    assert isinstance(watcher, Watcher)
+    item = watcher_item("default", HEADER.id, watcher, ETAG)
+    assert item.keys() == {"PK", "SK", "v", "etag", "d"}
+    assert read(item) == watcher.model_copy(update={"etag": ETAG})
+    assert "etag" not in unpacked(item)
+
+
+def test_a_reference_of_an_event_reads_as_it_was_written() -> None:
+    sent = SentEvent("order:paid", "webhook 17 / é")
+    item = event_reference_item("default", HEADER.id, sent, ETAG)
+    assert item.keys() == {"PK", "SK", "v", "etag", "d"}
+    assert read(item) == sent
+
+
+@pytest.mark.parametrize("header", [item for item in ITEMS.values() if isinstance(item, Run)], ids=lambda run: run.etag)
+def test_a_header_reads_as_it_was_written(header: Run) -> None:
+    assert read(header_item(header, ETAG, Shards())) == header.model_copy(update={"etag": ETAG})
+
+
+@pytest.mark.parametrize("record", RECORDS.values(), ids=RECORDS)
+def test_every_record_reads_as_it_was_written(record: KnownRecord) -> None:
+    slot = SLOT.model_copy(update={"records": (record,)})
+    assert read(slot_item("default", HEADER.id, slot, ETAG)) == slot

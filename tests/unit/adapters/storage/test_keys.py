@@ -10,6 +10,7 @@ from aiki_push.domain.values import RunId, TimestampMs
 from aiki_push.ports.store import DueRun, ListedRun, ListPlace, Queue
 
 RUN = RunId("01JGFJJZ00000000000000000A")
+OTHER = RunId("01JGFJJZ00000000000000000B")
 NOW = TimestampMs(1_767_225_600_000)
 HOSTILE = ("a", "a#b", "b", "#", "%23", "%", "%25", "a%23b", "", "#L#00000000")
 
@@ -19,6 +20,7 @@ def test_legal_names_are_kept_as_they_are() -> None:
     assert keys.slot("shop-1", RUN, 7) == Key(f"RUN#shop-1#{RUN}", "L#00000007")
     assert keys.message("shop-1", RUN, 12) == Key(f"RUN#shop-1#{RUN}", "I#00000012")
     assert keys.payload("shop-1", RUN, "ab12") == Key(f"RUN#shop-1#{RUN}", "P#ab12")
+    assert keys.watcher("shop-1", RUN, OTHER) == Key(f"RUN#shop-1#{RUN}", f"W#{OTHER}")
     assert keys.endpoint("shop-1", "a.b:c_d-e") == Key("ENDPOINTS#shop-1", "a.b:c_d-e")
     assert keys.list_partitions("shop-1", "orders", 2) == ("shop-1#orders#0", "shop-1#orders#1")
     assert keys.created(ListPlace(NOW, RUN), "1.0.0") == f"001767225600000#{RUN}#1.0.0"
@@ -31,6 +33,19 @@ def test_a_reference_is_hashed_and_so_has_a_short_key_whatever_it_says() -> None
     assert len(key.pk) == len(keys.reference("shop-1", "orders", "1.0.0", "🧾" * 256).pk)
 
 
+def test_what_is_no_legal_name_is_escaped() -> None:
+    assert keys.header("a#b%", "c#d") == Key("RUN#a%23b%25#c%23d", "H")
+    assert keys.watcher("a#b%", "c#d", "e#f%") == Key("RUN#a%23b%25#c%23d", "W#e%23f%25")
+    event = keys.event_reference("a#b%", "c#d", "e#f%", "g#h")
+    assert event == Key("EVENTREF#a%23b%25#c%23d", f"e%23f%25#{sha256(b'g#h').hexdigest()}")
+
+
+def test_a_reference_of_an_event_lies_beside_those_of_its_run_and_is_hashed_like_any() -> None:
+    key = keys.event_reference("shop-1", RUN, "order:paid", "order 7")
+    assert key == Key(f"EVENTREF#shop-1#{RUN}", f"order:paid#{sha256(b'order 7').hexdigest()}")
+    assert len(key.sk) == len(keys.event_reference("shop-1", RUN, "order:paid", "🧾" * 256).sk)
+
+
 def test_no_name_can_forge_a_separator() -> None:
     pairs = list(product(HOSTILE, repeat=2))
     assert len({keys.header(*pair) for pair in pairs}) == len(pairs)
@@ -39,6 +54,9 @@ def test_no_name_can_forge_a_separator() -> None:
     assert len({keys.ready_entry(queue, RUN, NOW, 5)[0] for queue in queues}) == len(queues)
     references = list(product(HOSTILE[:6], repeat=4))
     assert len({keys.reference(*parts) for parts in references}) == len(references)
+    assert len({keys.event_reference(*parts) for parts in references}) == len(references)
+    triples = list(product(HOSTILE[:6], repeat=3))
+    assert len({keys.watcher(*parts) for parts in triples}) == len(triples)
     assert len({keys.list_partitions(one, other, 1) for one, other in pairs}) == len(pairs)
     assert len({keys.claimed_entry(one, other, "same")[0] for one, other in pairs}) == len(pairs)
 
@@ -84,7 +102,7 @@ def test_an_entry_tells_whether_its_run_is_due(due_at: int, is_due: bool) -> Non
     assert keys.is_due(keys.due_entry("shop", RUN, TimestampMs(due_at), 1)[1], NOW) is is_due
 
 
-def test_header_inbox_and_log_are_one_range_without_the_payloads() -> None:
+def test_header_inbox_and_log_are_one_range_without_payloads_and_watchers() -> None:
     query = keys.contents("shop", RUN)
 
     def covers(key: Key) -> bool:
@@ -99,6 +117,16 @@ def test_header_inbox_and_log_are_one_range_without_the_payloads() -> None:
     assert all(map(covers, within))
     assert sorted(within, key=lambda key: key.sk) == list(within)
     assert not covers(keys.payload("shop", RUN, "00"))
+    assert not covers(keys.watcher("shop", RUN, OTHER))
+
+
+@pytest.mark.parametrize("run_id", ["0" * 26, "7" + "Z" * 25])
+def test_watchers_are_a_range_of_their_own_from_the_lowest_id_to_the_highest(run_id: str) -> None:
+    query = keys.watchers("shop", RUN, 10)
+    watcher, payload = keys.watcher("shop", RUN, run_id), keys.payload("shop", RUN, "f" * 64)
+    assert (watcher.pk, query.low <= watcher.sk <= query.high) == (query.pk, True)
+    assert not query.low <= payload.sk <= query.high
+    assert query.page_size == 10
 
 
 def test_a_run_is_in_one_of_the_partitions_of_its_list_and_all_are_used() -> None:

@@ -1,8 +1,8 @@
 import pytest
 
 from aiki_push.adapters.storage.sizes import check_limits, item_size, write_units
-from aiki_push.adapters.storage.table import Always, Put
-from aiki_push.domain.errors import PayloadTooLarge
+from aiki_push.adapters.storage.table import Always, Delete, EtagIs, Key, Put
+from aiki_push.domain.errors import InternalError, PayloadTooLarge
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,13 @@ def test_an_item_of_exactly_400_kb_is_allowed_and_one_byte_more_is_not() -> None
     check_limits([put(409_600 - 7)])
     with pytest.raises(PayloadTooLarge):
         check_limits([put(409_600 - 6)])
+
+
+def test_a_delete_is_one_of_the_100_writes_and_names_an_item_like_any_other() -> None:
+    deletes = [Delete(Key("A", str(number)), EtagIs("a")) for number in range(98)]
+    put = Put({"PK": "A", "SK": "99"}, Always())
+    check_limits([*deletes, put, Delete(Key("A", "98"))])
+    with pytest.raises(PayloadTooLarge):
+        check_limits([*deletes, put, Delete(Key("A", "98")), Delete(Key("A", "100"))])
+    with pytest.raises(InternalError):
+        check_limits([*deletes, put, Delete(Key("A", "99"))])

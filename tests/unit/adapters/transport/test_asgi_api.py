@@ -12,7 +12,8 @@ from aiki_push.adapters.transport.wire import Wire
 from aiki_push.ports.api.operation import Operation
 from aiki_push.ports.api.runs import GetRun, StartRun
 from aiki_push.testing.entropy import SequentialEntropy
-from tests.unit.adapters.transport.sample_service import PATIENCE_S, RUN, RUN_ID, SampleService
+from tests.unit.adapters.transport.sample_service import PATIENCE_S, SampleService
+from tests.unit.adapters.transport.sample_values import RUN, RUN_ID
 
 Message = MutableMapping[str, Any]
 

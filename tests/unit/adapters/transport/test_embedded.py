@@ -7,9 +7,12 @@ import pytest
 
 from aiki_push.adapters.transport.embedded import EmbeddedApi
 from aiki_push.domain.errors import RevisionConflict
+from aiki_push.ports.api.checkpoints import AppendCheckpoint
 from aiki_push.ports.api.operation import Operation
 from aiki_push.ports.api.runs import GetRun, StartRun, WaitRun
-from tests.unit.adapters.transport.sample_service import PATIENCE_S, RUN, RUN_ID, SAMPLES, SampleService, raising
+from tests.unit.adapters.transport.sample_service import PATIENCE_S, SampleService, raising
+from tests.unit.adapters.transport.sample_values import RUN, RUN_ID
+from tests.unit.adapters.transport.samples import SAMPLES
 
 
 def perform(service: SampleService, operation: Operation[Any], **options: Any) -> Any:
@@ -30,6 +33,19 @@ def test_an_operation_and_its_answer_arrive_as_they_were(operation: Operation[An
     assert repr(perform(service, operation, inline=inline)) == repr(answer)
     assert repr(service.calls) == repr([("blue", operation)])
     assert service.calls[0][1].model_fields_set == operation.model_fields_set
+
+
+@pytest.mark.parametrize("inline", [True, False])
+def test_a_call_on_another_run_without_a_value_arrives_without_one(inline: bool) -> None:
+    operation = SAMPLES["append_checkpoint with calls"][0]
+    service = SampleService()
+    perform(service, operation, inline=inline)
+    received = service.calls[0][1]
+    assert isinstance(operation, AppendCheckpoint)
+    assert isinstance(received, AppendCheckpoint)
+    assert [call.model_fields_set & {"input", "data"} for call in received.calls] == [
+        call.model_fields_set & {"input", "data"} for call in operation.calls
+    ]
 
 
 @pytest.mark.parametrize("inline", [True, False])

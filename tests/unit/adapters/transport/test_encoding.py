@@ -1,10 +1,15 @@
+import json
+
 import pytest
 
 from aiki_push.adapters.transport.encoding import Encoded, encode
 from aiki_push.domain.values import DurationMs
+from aiki_push.ports.api.calls import Call, SendEventTo, StartChild
+from aiki_push.ports.api.checkpoints import AppendCheckpoint
+from aiki_push.ports.api.controls import RequeueRun
 from aiki_push.ports.api.endpoints import GetEndpoint
-from aiki_push.ports.api.runs import GetHistory, RequeueRun, StartRun, WaitRun
-from tests.unit.adapters.transport.sample_service import RUN_ID
+from aiki_push.ports.api.runs import GetHistory, StartRun, WaitRun
+from tests.unit.adapters.transport.sample_values import OTHER_RUN_ID, RUN_ID
 
 
 def test_fields_travel_in_path_query_and_body() -> None:
@@ -30,6 +35,22 @@ def test_fields_travel_in_path_query_and_body() -> None:
 )
 def test_what_was_not_set_is_left_out_and_nothing_is_rewritten(operation: StartRun, body: bytes) -> None:
     assert encode(operation) == Encoded("/v1/runs", body)
+
+
+@pytest.mark.parametrize(
+    ("call", "sent"),
+    [
+        (StartChild(key="k", ordinal=0, run_id=OTHER_RUN_ID, workflow="w", version="1"), set()),
+        (StartChild(key="k", ordinal=0, run_id=OTHER_RUN_ID, workflow="w", version="1", input=None), {"input"}),
+        (SendEventTo(key="k", ordinal=0, run_id=OTHER_RUN_ID, event="paid", reference="r"), set()),
+        (SendEventTo(key="k", ordinal=0, run_id=OTHER_RUN_ID, event="paid", reference="r", data=None), {"data"}),
+    ],
+)
+def test_a_call_on_another_run_carries_a_value_only_where_it_was_given_one(call: Call, sent: set[str]) -> None:
+    body = encode(AppendCheckpoint(run_id=RUN_ID, token="t", checkpoint_id="c", position=0, records=(), calls=(call,))).body
+    assert body is not None
+    (encoded,) = json.loads(body)["calls"]
+    assert {name for name in encoded if name in ("input", "data")} == sent
 
 
 @pytest.mark.parametrize(("name", "part"), [("a:b", "a%3Ab"), (".", "%2E"), ("..", "%2E%2E"), ("a.b", "a.b")])

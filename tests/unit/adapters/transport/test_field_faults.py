@@ -7,10 +7,10 @@ from pydantic_core import PydanticKnownError
 from pydantic_core.core_schema import ErrorType
 
 from aiki_push.adapters.transport.field_faults import MAX_FAULTS, QUOTE_NO_INPUT, Fault, faults_of, invalid_request
-from aiki_push.ports.api.claims import AppendCheckpoint
+from aiki_push.ports.api.checkpoints import AppendCheckpoint
 from aiki_push.ports.api.operation import Operation
 from aiki_push.ports.api.runs import StartRun
-from tests.unit.adapters.transport.sample_service import RUN_ID
+from tests.unit.adapters.transport.sample_values import RUN_ID
 
 
 def faults_in(operation: type[Operation[Any]], sent: dict[str, Any]) -> list[Fault]:
@@ -37,6 +37,11 @@ def test_a_place_is_named_as_the_sender_wrote_it() -> None:
             {"type": "SECRET"},
             {},
         ],
+        "calls": [
+            {"kind": "child", "key": "k", "ordinal": 0, "run_id": RUN_ID, "version": "1", "options": {"delay_ms": 0}},
+            {"kind": "wakeup", "key": "k", "ordinal": -1, "run_id": RUN_ID, "operation_id": "a b", "event": "SECRET"},
+            {"kind": "SECRET"},
+        ],
         "end": {"to": "failed", "cause": {"type": "task"}, "error": {"name": "E", "message": 1, "failed": 2}, "completed": 3},
     }
     assert faults_in(AppendCheckpoint, sent) == [
@@ -45,9 +50,15 @@ def test_a_place_is_named_as_the_sender_wrote_it() -> None:
         Fault(
             "records[2]",
             "'type' should be one of 'input', 'transition', 'task_started', 'task_completed', 'task_failed', 'task_backing_off', "
-            "'task_cancelled', 'wait_started', 'wait_ended'",
+            "'task_cancelled', 'wait_started', 'wait_ended', 'received', 'call_ended'",
         ),
         Fault("records[3]", "Unable to extract tag using discriminator 'type'"),
+        Fault("calls[0].workflow", "is required"),
+        Fault("calls[0].options.delay_ms", "Input should be greater than 0"),
+        Fault("calls[1].ordinal", "Input should be greater than or equal to 0"),
+        Fault("calls[1].operation_id", "String should match pattern '^[A-Za-z0-9_-]{1,64}$'"),
+        Fault("calls[1].event", "is unknown"),
+        Fault("calls[2]", "'kind' should be one of 'child', 'send_event', 'cancel', 'pause', 'resume', 'wakeup'"),
         Fault("end.cause.task_id", "is required"),
         Fault("end.error.message", "Input should be a valid string"),
         Fault("end.completed", "is unknown"),

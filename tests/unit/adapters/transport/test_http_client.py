@@ -24,7 +24,8 @@ from aiki_push.ports.api.operation import Operation
 from aiki_push.ports.api.runs import GetRun, StartRun, WaitRun
 from aiki_push.testing.clocks import FakeClock
 from aiki_push.testing.entropy import SequentialEntropy
-from tests.unit.adapters.transport.sample_service import RUN, RUN_ID, Pauses, SampleService
+from tests.unit.adapters.transport.sample_service import Pauses, SampleService
+from tests.unit.adapters.transport.sample_values import RUN, RUN_ID
 
 Reply = httpx.Response | httpx.TransportError | HttpResponse
 

@@ -12,7 +12,8 @@ from aiki_push.ports.api.operation import Operation
 from aiki_push.ports.api.runs import GetRun, StartRun, WaitRun
 from aiki_push.testing.entropy import SequentialEntropy
 from tests.unit.adapters.transport.lambda_events import http_api_event
-from tests.unit.adapters.transport.sample_service import RUN, RUN_ID, SampleService
+from tests.unit.adapters.transport.sample_service import SampleService
+from tests.unit.adapters.transport.sample_values import RUN, RUN_ID
 
 GET_RUN = f"/v1/runs/{RUN_ID}"
 START = {"workflow": "order", "version": "1", "input": "🧾"}

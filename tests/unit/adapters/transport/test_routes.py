@@ -6,7 +6,7 @@ from aiki_push.adapters.transport.routes import Routes
 from aiki_push.domain.errors import ApiError, InvalidRequest, MethodNotAllowed, NotFound
 from aiki_push.ports.api.catalogue import CATALOGUE
 from aiki_push.ports.api.operation import Operation
-from tests.unit.adapters.transport.sample_service import SAMPLES
+from tests.unit.adapters.transport.samples import SAMPLES
 
 
 @pytest.mark.parametrize("operation", CATALOGUE)

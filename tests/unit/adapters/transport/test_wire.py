@@ -16,7 +16,9 @@ from aiki_push.domain.values import Json
 from aiki_push.ports.api.operation import Operation
 from aiki_push.ports.api.runs import GetRun, StartRun
 from aiki_push.testing.entropy import SequentialEntropy
-from tests.unit.adapters.transport.sample_service import PATIENCE_S, RUN, RUN_ID, SAMPLES, SampleService, raising
+from tests.unit.adapters.transport.sample_service import PATIENCE_S, SampleService, raising
+from tests.unit.adapters.transport.sample_values import RUN, RUN_ID
+from tests.unit.adapters.transport.samples import SAMPLES
 
 SECRET = "whsec_do_not_show"
 HEALTH_REQUEST = HttpRequest("GET", "/health")

@@ -50,9 +50,9 @@ def sent(client: "SQSClient") -> list[dict[str, object]]:
 
 @pytest.mark.parametrize(
     ("due_in_ms", "delay_s"),
-    [(-5_000, 0), (0, 0), (1, 1), (999, 1), (1_000, 1), (1_001, 2), (899_001, 900), (MAX_HINT_DELAY_MS, 900)],
+    [(-5_000, 0), (0, 0), (1, 0), (999, 0), (1_000, 1), (1_001, 2), (899_001, 900), (MAX_HINT_DELAY_MS, 900)],
 )
-def test_a_hint_is_delayed_by_what_is_left_rounded_up_to_seconds(
+def test_a_hint_is_delayed_by_what_is_left_rounded_up_to_seconds_unless_it_is_due_within_one(
     client: "SQSClient", queue_url: str, sent: list[dict[str, object]], due_in_ms: int, delay_s: int
 ) -> None:
     SqsWakeups(client, queue_url, FakeClock()).send(hint(due_in_ms))

@@ -43,8 +43,10 @@ class Executions:
 
     end: str | BaseException = "completed"
     asked: list[tuple[str, int | None]] = field(default_factory=list)
+    left_ms: float | None = None
 
-    async def execute(self, run_id: RunId, *, revision: int | None) -> Ended:
+    async def execute(self, run_id: RunId, *, revision: int | None, left_ms: float) -> Ended:
+        self.left_ms = left_ms
         self.asked.append((run_id, revision))
         if isinstance(self.end, BaseException):
             raise self.end
@@ -60,6 +62,9 @@ def push(body: bytes = BODY, *, method: str = "POST", headers: dict[str, str] | 
     return PushRequest(method, signed(body) if headers is None else headers, body)
 
 
-def handler(executions: Executions, *, is_signed: bool = True, audience: str | None = AUDIENCE) -> PushHandler:
+def handler(
+    executions: Executions, *, is_signed: bool = True, audience: str | None = AUDIENCE, deadline_margin_ms: int = 0
+) -> PushHandler:
     verifier = StandardVerifier([PUBLIC], TOLERANCE_MS) if is_signed else None
-    return PushHandler(Admission(verifier, audience, Registry([order_v1]), FakeClock()), executions.execute)
+    admission = Admission(verifier, audience, Registry([order_v1]), FakeClock())
+    return PushHandler(admission, executions.execute, deadline_margin_ms=deadline_margin_ms)

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from math import inf
 
 import pytest
 
@@ -186,3 +187,19 @@ def test_an_error_while_executing_is_an_answer_and_the_next_invocation_works(cap
         assert made(function_url(signed(), BODY), None)["body"] == '{"outcome":"parked"}'
     assert "4111" not in caplog.text
     assert AUDIENCE not in caplog.text
+
+
+class Invocation:
+    """Lambda's context object, as far as it matters."""
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 20_000
+
+
+@pytest.mark.parametrize(("context", "left_ms"), [(Invocation(), 15_000), (None, inf)])
+def test_a_segment_has_what_is_left_of_the_invocation_less_a_margin(context: object, left_ms: float) -> None:
+    executions = Executions()
+    made = LambdaDoor(handler(executions, deadline_margin_ms=5_000).handle)
+    assert made(http_api(signed(), BODY), context)["statusCode"] == 200
+    made.close()
+    assert executions.left_ms == left_ms

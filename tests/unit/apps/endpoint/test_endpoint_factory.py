@@ -254,6 +254,7 @@ def test_the_defaults_are_those_of_the_documents_and_cannot_be_changed_later() -
         "signature_tolerance_ms": 30_000,
         "max_inline_wait_ms": 1_000,
         "claim_refresh_interval_ms": 30_000,
+        "deadline_margin_ms": 5_000,
     }
     with pytest.raises(ValidationError):
         config.max_inline_wait_ms = 1  # type: ignore[misc]  # that is what must fail
