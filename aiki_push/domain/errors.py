@@ -11,6 +11,7 @@ AikiError
 ├── SignatureRejected         a push that nobody we trust has signed
 ├── WorkflowError             something a workflow did or met
 │   ├── TaskFailed  TaskInterrupted  OutcomeUnknown   what a task's call raises
+│   ├── RunFailed  ChildFailed   what a run or a child did not bring
 │   ├── NotSerializable       a value that would not come back from JSON as it went in
 │   ├── NonRetryableError     raised by user code to end retries
 │   └── NotDurable  NothingToWaitFor   code that cannot be replayed or never ends

@@ -31,6 +31,11 @@ def collapsed(waits: Sequence[Wait]) -> tuple[Wait, ...]:
     """`waits` as a header keeps them: where they would take too much of it, one for each kind, with its earliest deadline."""
     if sum(len(wait.model_dump_json(exclude_none=True)) for wait in waits) <= MAX_WAITS_BYTES:
         return tuple(waits)
+    return put_together(waits)
+
+
+def put_together(waits: Sequence[Wait]) -> tuple[Wait, ...]:
+    """One wait for each kind, for any key, with the earliest deadline of its kind."""
     by_kind: dict[WaitKind, list[Wait]] = {}
     for wait in waits:
         by_kind.setdefault(wait.kind, []).append(wait)

@@ -20,6 +20,6 @@ class Hint(Stored):
 class Wakeups(Protocol):
     """Delivers hints at their time. Safe to call from any thread."""
 
-    def send(self, hint: Hint) -> None:
-        """Have `hint` handled at its `due_at` or later. Never raises for a failed delivery: it is logged and forgotten."""
+    def send(self, *hints: Hint) -> None:
+        """Have each of `hints` handled at its `due_at` or later. Never raises for a failed delivery: it is logged and forgotten."""
         ...

@@ -157,7 +157,7 @@ class Executor:
     ) -> Outcome:
         began_ms = self._client.clock.monotonic_ms()
         claimed = await read_whole(self._client.api, claimed)
-        memory, values = await read_memory(self._client.api, claimed)
+        memory, values = await read_memory(journal, claimed)
         if memory.unknown is not None:
             explanation = f"the log has a record of type {memory.unknown.type!r}; a newer release wrote it: upgrade the executor"
             return await _end(claimed, journal, Stall(reason="unknown_record", explanation=explanation))

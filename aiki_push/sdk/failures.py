@@ -41,7 +41,7 @@ def task_failure(task: str, failed: log_records.TaskFailed) -> TaskFailed:
 
 
 class RunFailed(WorkflowError):
-    """The run whose output was asked for did not complete."""
+    """The run whose output was asked for did not complete. `error` is what it failed by; look at `state` before asking for the output."""
 
     def __init__(self, run_id: str, status: str, error: RecordedError | None) -> None:
         super().__init__(f"run {run_id} is {status}" + (f": {error.name}: {error.message}" if error else ""))

@@ -57,7 +57,8 @@ class CallsOf:
         try:
             outcome = self._outcome(call, attempt, now)
         except (ReferenceConflict, IllegalTransition, NotFound) as refusal:
-            return None, self._ended(call, now, call.run_id, error=refusal)
+            about = refusal.fields.get("run_id")
+            return None, self._ended(call, now, RunId(about) if isinstance(about, str) else call.run_id, error=refusal)
         return outcome, self._ended(call, now, outcome.run_id, result=outcome.result)
 
     def _ended(

@@ -9,7 +9,7 @@ from aiki_push.domain.errors import StorageUnavailable
 from aiki_push.domain.limits import Limits
 from aiki_push.domain.run import Run
 from aiki_push.domain.run_states import Stalled
-from aiki_push.domain.values import DurationMs
+from aiki_push.domain.values import DurationMs, TimestampMs
 from aiki_push.ports.clock import Clock
 from aiki_push.ports.entropy import Entropy
 from aiki_push.ports.payloads import PayloadStore
@@ -47,17 +47,22 @@ class ServerContext:
     allow_loopback_http: bool = False
 
     def commit(self, changes: tuple[Change, ...]) -> None:
-        """Write `changes`, then send a hint where they leave a run due soon. Raises CommitRefused."""
-        self.store.commit(*changes)
-        for change in changes:
-            if isinstance(change, CreateRun | SaveRun):
-                self.hint(change.run)
-                _announce(change.run)
+        """Write `changes`, then send hints for the runs that they leave due soon. Raises CommitRefused.
 
-    def hint(self, run: Run) -> None:
-        """Send a hint for when `run` is due, if that is soon. The table decides, so a hint that is lost costs time only."""
-        if run.due_at is not None and run.due_at - self.clock.now() <= MAX_HINT_DELAY_MS:
-            self.wakeups.send(Hint(namespace=run.namespace, run_id=run.id, due_at=run.due_at))
+        The table decides, so a hint that is lost costs time only.
+        """
+        self.store.commit(*changes)
+        runs = [change.run for change in changes if isinstance(change, CreateRun | SaveRun)]
+        now = self.clock.now() if runs else TimestampMs(0)
+        hints = [
+            Hint(namespace=run.namespace, run_id=run.id, due_at=run.due_at)
+            for run in runs
+            if run.due_at is not None and run.due_at - now <= MAX_HINT_DELAY_MS
+        ]
+        if hints:
+            self.wakeups.send(*hints)
+        for run in runs:
+            _announce(run)
 
     def change(self, namespace: str, run_id: str, decide: Callable[[Run], tuple[Change, ...]]) -> None:
         """Read the run, decide, commit; decide anew where someone else was faster. No changes: nothing is written.

@@ -2,12 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from aiki_push.adapters.storage.table import Table
+from aiki_push.apps.connect import Client
 from aiki_push.domain.errors import AikiError, ServerUnreachable, StorageUnavailable
 from aiki_push.domain.inbox import Message
 from aiki_push.domain.limits import Limits
@@ -15,8 +16,11 @@ from aiki_push.domain.log_records import AnyRecord, Transition
 from aiki_push.domain.run import Run
 from aiki_push.domain.run_states import Running
 from aiki_push.domain.values import TimestampMs
+from aiki_push.ports.api.operation import Api
+from aiki_push.ports.clock import Clock
+from aiki_push.ports.entropy import Entropy
 from aiki_push.ports.publisher import Failed, Outcome, Published, ReadyRun
-from aiki_push.sdk.client import Client
+from aiki_push.sdk.client import Client as AnyClient
 from aiki_push.sdk.executor import Executor, ExecutorConfig
 from aiki_push.sdk.registry import Registry
 from aiki_push.sdk.replay.outside_world import place_of
@@ -38,6 +42,13 @@ _log = logging.getLogger(__name__)
 
 class NotExecuting(AikiError):
     """Nothing executes the run at this moment, so nothing can crash. Wait until one of its handlers has begun."""
+
+
+class _HarnessClient(Client):
+    """What authors call a client, but in virtual time."""
+
+    def __init__(self, connect: Callable[[], Api], *, clock: Clock, entropy: Entropy, context: ContextFactory | None) -> None:
+        AnyClient.__init__(self, connect, clock=clock, entropy=entropy, context=context)
 
 
 class Harness:
@@ -76,7 +87,9 @@ class Harness:
         self._settling: list[asyncio.Future[None]] = []
         self._faults: list[BaseException] = []
         self._fault: asyncio.Future[None] = self._loop.create_future()
-        self.client = Client(lambda: HoldingApi(self._system.api(), ends), clock=self._clock, entropy=entropy, context=context)
+        self.client: Client = _HarnessClient(
+            lambda: HoldingApi(self._system.api(), ends), clock=self._clock, entropy=entropy, context=context
+        )
         self.add(*versions)
 
     def add(self, *versions: AnyWorkflowVersion) -> None:

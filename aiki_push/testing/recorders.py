@@ -12,9 +12,9 @@ class RecordingWakeups:
     def __init__(self) -> None:
         self.hints: list[Hint] = []
 
-    def send(self, hint: Hint) -> None:
-        """Keep `hint`."""
-        self.hints.append(hint)
+    def send(self, *hints: Hint) -> None:
+        """Keep `hints`."""
+        self.hints += hints
 
 
 class RecordingPublisher:

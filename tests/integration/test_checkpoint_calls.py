@@ -123,6 +123,12 @@ def test_a_child_without_an_input_is_another_one_than_a_child_with_null(system: 
     assert system.run(numbered(1)).input_hash != system.run(numbered(2)).input_hash
 
 
+def test_an_event_without_data_is_another_one_than_an_event_with_null(system: LocalSystem, owner: Owner) -> None:
+    for sent in (event(owner.claimed.run.id), event(owner.claimed.run.id, data=None, reference="payment 2")):
+        carry_out(owner, sent)
+    assert [message.data for message in inbox(system, owner.claimed.run.id)] == [None, Inline(value=None)]
+
+
 def test_a_large_input_and_large_data_are_kept_with_the_runs_that_they_go_to(system: LocalSystem, owner: Owner) -> None:
     text, target = "x" * MAX_INLINE_BYTES, run_in(system, "queued")
     carry_out(owner, child(1, input=text), event(target, data=text))
@@ -133,27 +139,27 @@ def test_a_large_input_and_large_data_are_kept_with_the_runs_that_they_go_to(sys
         assert call(system, GetPayload(run_id=run_id, sha256=stored.sha256)).value == text
 
 
-def refused_calls(system: LocalSystem, owner: Owner) -> tuple[list[Call], list[str]]:
-    """Calls that cannot be carried out, and the codes of what they are refused with."""
-    referred(system, "order 1", "another input")
+def refused_calls(system: LocalSystem, owner: Owner) -> list[tuple[Call, str, RunId]]:
+    """Calls that cannot be carried out, the codes of what they are refused with, and the run that stands in the way."""
+    holder, own = referred(system, "order 1", "another input"), owner.claimed.run.id
     foreign = system.server.call("another", StartRun(workflow="w", version="1")).id
-    calls: list[tuple[Call, str]] = [
-        (child(1, reference="order 1"), "reference_conflict"),
-        (event(numbered(404)), "not_found"),
-        (control("cancel", foreign), "not_found"),
-        (control("pause", run_in(system, "completed")), "illegal_transition"),
-        (control("resume", run_in(system, "queued")), "illegal_transition"),
-        (control("wakeup", asleep(system, FAR), sleep="another"), "illegal_transition"),
-        (control("cancel", owner.claimed.run.id), "illegal_transition"),
+    over, queued, sleeping = run_in(system, "completed"), run_in(system, "queued"), asleep(system, FAR)
+    return [
+        (child(1, reference="order 1"), "reference_conflict", holder),
+        (event(numbered(404)), "not_found", numbered(404)),
+        (control("cancel", foreign), "not_found", foreign),
+        (control("pause", over), "illegal_transition", over),
+        (control("resume", queued), "illegal_transition", queued),
+        (control("wakeup", sleeping, sleep="another"), "illegal_transition", sleeping),
+        (control("cancel", own), "illegal_transition", own),
     ]
-    return [one for one, _ in calls], [code for _, code in calls]
 
 
 def test_a_refusal_is_an_outcome_of_its_call_and_the_others_go_through(system: LocalSystem, owner: Owner) -> None:
-    (refused, codes), target = refused_calls(system, owner), run_in(system, "queued")
-    outcomes = carry_out(owner, child(2), *refused, event(target), records=(started("a"),))
-    assert results(outcomes) == ["created", *codes, "delivered"]
-    assert [outcome.run_id for outcome in outcomes[1:-1]] == [one.run_id for one in refused]
+    refused, target = refused_calls(system, owner), run_in(system, "queued")
+    outcomes = carry_out(owner, child(2), *(one for one, _, _ in refused), event(target), records=(started("a"),))
+    assert results(outcomes) == ["created", *(code for _, code, _ in refused), "delivered"]
+    assert [outcome.run_id for outcome in outcomes[1:-1]] == [about for _, _, about in refused]
     assert all(outcome.error and outcome.error.detail for outcome in outcomes[1:-1])
     assert last_slot(system, owner.claimed.run.id).records == (started("a"), *outcomes)
     assert (system.run(numbered(2)).state, len(inbox(system, target))) == (Queued(reason="new"), 1)
@@ -162,9 +168,9 @@ def test_a_refusal_is_an_outcome_of_its_call_and_the_others_go_through(system: L
 def test_calls_that_are_all_refused_write_nothing_but_their_slot(
     system: LocalSystem, counting: CountingTable, owner: Owner
 ) -> None:
-    refused, codes = refused_calls(system, owner)
+    refused = refused_calls(system, owner)
     counting.reset()
-    assert results(carry_out(owner, *refused)) == codes
+    assert results(carry_out(owner, *(one for one, _, _ in refused))) == [code for _, code, _ in refused]
     assert counting.counts.items_written == 1
 
 

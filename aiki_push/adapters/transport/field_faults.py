@@ -88,12 +88,17 @@ def _field(location: tuple[int | str, ...], sent: object) -> str:
             case list(), int(place):
                 sent = sent[place]
                 name += f"[{place}]"
-            case dict(), str(key) if key in sent:
+            case dict(), str(key) if key in sent and not (index < len(location) - 1 and _is_tag(key, sent)):
                 sent = sent[key]
                 name += f".{key}"
             case _ if index == len(location) - 1:
                 name += f".{step}"  # a field that is missing
     return name.removeprefix(".")
+
+
+def _is_tag(step: str, sent: dict[str, object]) -> bool:
+    """Whether another member says `step`: then it is this that pydantic means, and not the member of that name."""
+    return any(value == step for name, value in sent.items() if name != step)
 
 
 def _shortened(field: str) -> str:

@@ -32,15 +32,16 @@ class MemoryWakeups:
         self._threads: list[Thread] = []
         self._is_stopping = False
 
-    def send(self, hint: Hint) -> None:
+    def send(self, *hints: Hint) -> None:
         """See Wakeups."""
-        entry = (hint.due_at, hint.namespace, hint.run_id)
         with self._changed:
-            if entry not in self._waiting:
-                self._waiting.add(entry)
-                heappush(self._heap, entry)
-            # Of a repeated hint too: after the machine slept, the time that a thread waits for may have passed unnoticed.
-            self._changed.notify()
+            for hint in hints:
+                entry = (hint.due_at, hint.namespace, hint.run_id)
+                if entry not in self._waiting:
+                    self._waiting.add(entry)
+                    heappush(self._heap, entry)
+            # Of repeated hints too: after the machine slept, the time that a thread waits for may have passed unnoticed.
+            self._changed.notify(len(hints))
 
     def take(self, now: TimestampMs) -> Hint | None:
         """Remove the earliest hint that is due at `now`, and return it."""

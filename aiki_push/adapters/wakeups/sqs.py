@@ -1,20 +1,26 @@
 """Hints as messages of an SQS queue.
 
-Delays: `DelaySeconds` of "SendMessage" in the SQS API reference, 0 to 900.
+Delays: `DelaySeconds` of "SendMessageBatch" in the SQS API reference, 0 to 900; at most ten messages a batch.
 """
 
 import logging
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 from pydantic import ValidationError
 
 from aiki_push.domain.errors import InvalidRequest
+from aiki_push.domain.values import TimestampMs
 from aiki_push.ports.clock import Clock
 from aiki_push.ports.wakeups import MAX_HINT_DELAY_MS, Hint
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
+
+MAX_BATCH = 10
+_NO_HINT = "run %s got no hint (%s); the sweep will find it"
 
 _log = logging.getLogger(__name__)
 
@@ -31,17 +37,32 @@ class SqsWakeups:
         self._queue_url = queue_url
         self._clock = clock
 
-    def send(self, hint: Hint) -> None:
+    def send(self, *hints: Hint) -> None:
         """See Wakeups. A hint for later than MAX_HINT_DELAY_MS is not sent: the sweep sends one when its time is near."""
-        left_ms = max(0, hint.due_at - self._clock.now())
-        if left_ms > MAX_HINT_DELAY_MS:
-            return
-        delay_s = 0 if left_ms < 1_000 else -(-left_ms // 1_000)
+        now = self._clock.now()
+        near = [hint for hint in hints if hint.due_at - now <= MAX_HINT_DELAY_MS]
+        for start in range(0, len(near), MAX_BATCH):
+            self._send(near[start : start + MAX_BATCH], now)
+
+    def _send(self, hints: Sequence[Hint], now: TimestampMs) -> None:
+        entries: list[SendMessageBatchRequestEntryTypeDef] = [
+            {"Id": str(place), "MessageBody": hint.model_dump_json(), "DelaySeconds": _delay_s(hint, now)}
+            for place, hint in enumerate(hints)
+        ]
         try:
-            self._client.send_message(QueueUrl=self._queue_url, MessageBody=hint.model_dump_json(), DelaySeconds=delay_s)
+            answer = self._client.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
         except (BotoCoreError, ClientError) as error:
             # Without its text, which may quote the address of the queue and the account.
-            _log.warning("run %s got no hint (%s); the sweep will find it", hint.run_id, _code(error))
+            for hint in hints:
+                _log.warning(_NO_HINT, hint.run_id, _code(error))
+            return
+        for failed in answer.get("Failed", []):
+            _log.warning(_NO_HINT, hints[int(failed["Id"])].run_id, failed["Code"])
+
+
+def _delay_s(hint: Hint, now: TimestampMs) -> int:
+    left_ms = max(0, hint.due_at - now)
+    return 0 if left_ms < 1_000 else -(-left_ms // 1_000)
 
 
 def parse_hint(body: str) -> Hint:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from aiki_push.domain.run import ReferenceId
 from aiki_push.domain.values import Frozen, Identifier, Json, Name
@@ -27,6 +27,12 @@ class _OnRun(Frozen):
     def targets(self) -> tuple[object, ...]:
         """What no other call of the same checkpoint may be about: the run, and the reference that stands for one."""
         return (self.run_id,)
+
+    @model_serializer(mode="wrap")
+    def _as_set(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """Without what is None because it was not set: no input, or data, is not the same as null."""
+        fields: dict[str, object] = handler(self)
+        return {name: value for name, value in fields.items() if value is not None or name in self.model_fields_set}
 
 
 class StartChild(_OnRun):

@@ -9,13 +9,16 @@ from aiki_push.domain.log_records import CallEnded, Record, RecordedError
 from aiki_push.domain.run_states import Cause, Status
 from aiki_push.domain.values import Frozen, Identifier, Inline, TimestampMs
 from aiki_push.domain.waits import Wait
-from aiki_push.ports.api.calls import Call
+from aiki_push.ports.api.calls import MAX_CHILD_STARTS, Call
 from aiki_push.ports.api.claims import Token
 from aiki_push.ports.api.operation import Answer, Operation
 from aiki_push.ports.api.runs import RunIdField
 
 MAX_CHECKPOINT_BYTES = 300 * 1024
 """The largest checkpoint: its records as JSON. The executor splits what is larger."""
+
+MAX_WAITS = 10_000
+"""What one park tells of. The executor puts what is more together."""
 
 
 class Complete(Frozen):
@@ -46,7 +49,7 @@ class Park(Frozen):
     """Every branch waits. `seen_seq` is the highest message seen; a newer one refuses the park, and the answer brings it."""
 
     to: Literal["parked"] = "parked"
-    waits: Annotated[tuple[Wait, ...], Field(min_length=1, max_length=10_000)]
+    waits: Annotated[tuple[Wait, ...], Field(min_length=1, max_length=MAX_WAITS)]
     seen_seq: Annotated[int, Field(ge=0)]
 
 
@@ -116,8 +119,9 @@ CheckpointAnswer: TypeAlias = Appended | Ended | InboxMoved | Overtaken
 class AppendCheckpoint(Operation[CheckpointAnswer]):
     """Write records at `position`, and end the segment where `end` says so. One checkpoint id is one write, however often it is sent.
 
-    `input`, `transition` and `call_ended` records are refused: those are the server's to write. `calls` (at most 24 starts of children
-    and 20 others, each on another run and with another reference) are carried out in the same transaction; they end no segment.
+    `input`, `transition` and `call_ended` records are refused: those are the server's to write. `calls` (at most 24, of
+    which 20 may be other than starts of children; each on another run and with another reference) are carried out in the same
+    transaction; they end no segment.
     Raises InvalidToken (not issued for this run, claim and position), RevisionConflict (the run moved on: stop),
     InvalidRequest, PayloadTooLarge, LogFull.
     """
@@ -130,5 +134,5 @@ class AppendCheckpoint(Operation[CheckpointAnswer]):
     checkpoint_id: Identifier
     position: Annotated[int, Field(ge=0, strict=True)]
     records: Annotated[tuple[Record, ...], Field(max_length=10_000)]
-    calls: Annotated[tuple[Annotated[Call, Field(discriminator="kind")], ...], Field(max_length=44)] = ()
+    calls: Annotated[tuple[Annotated[Call, Field(discriminator="kind")], ...], Field(max_length=MAX_CHILD_STARTS)] = ()
     end: Annotated[SegmentEnd | HandBack, Field(discriminator="to")] | None = None

@@ -2,12 +2,13 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import TypeAlias, get_args
 
 from aiki_push.domain.inbox import Message
 from aiki_push.domain.log_records import CallEnded, TaskBackingOff, WaitEnded, WaitStarted
 from aiki_push.domain.values import TimestampMs
-from aiki_push.domain.waits import Wait
+from aiki_push.domain.waits import Wait, WaitKind, put_together
+from aiki_push.ports.api.checkpoints import MAX_WAITS
 from aiki_push.sdk.replay.handlers import Ended
 from aiki_push.sdk.replay.journal import Journal
 from aiki_push.sdk.replay.live_call import LiveCall
@@ -60,10 +61,11 @@ class Happenings:
 
     def give_next(self) -> bool:
         """Give the workflow the earliest thing that has happened. A message goes before a deadline of the same instant, and both go
-        before an outcome of it.
+        before an outcome of it. What became of a call goes before all of them, whenever it was: it is in the log already.
         """
-        while self._tasks and self._tasks[0][0].is_cancelled:
-            self._tasks.popleft()
+        if self._calls:
+            self._replayer.end_call(*self._calls.popleft())
+            return True
         while candidates := list(self._candidates()):
             _, _, give = min(candidates, key=lambda one: one[:2])
             if give():
@@ -84,10 +86,10 @@ class Happenings:
             yield wait.deadline_at, _DEADLINE, lambda: self._time_out(wait)
         if timer is not None and timer.deadline_at <= now:
             yield timer.deadline_at, _DEADLINE, lambda: self._fire(timer)
+        while self._tasks and self._tasks[0][0].is_cancelled:
+            self._tasks.popleft()
         if self._tasks:
             yield self._tasks[0][1].at, _OUTCOME, lambda: self._end_task(*self._tasks.popleft())
-        if self._calls:
-            yield self._calls[0][1].at, _OUTCOME, lambda: self._end_call(*self._calls.popleft())
 
     @property
     def _has_deadlines(self) -> bool:
@@ -124,10 +126,6 @@ class Happenings:
         self._replayer.give(live, record)
         return True
 
-    def _end_call(self, live: LiveCall, record: CallEnded) -> bool:
-        self._replayer.end_call(live, record)
-        return True
-
     # ---- what is still to come
 
     def note_waits(self) -> None:
@@ -155,10 +153,14 @@ class Happenings:
         return min(times, default=None)
 
     def to_park_on(self) -> tuple[Wait, ...]:
-        """Everything that the branches wait for."""
+        """Everything that the branches wait for, with what are too many to be told of put together."""
         timers = map(_timer_wait, self._replayer.loop.timers)
         waits = (wait.to_park_on() for wait in self._replayer.waits)
-        return (*timers, *waits, *map(_retry_wait, self._backing_off))
+        everything = (*timers, *waits, *map(_retry_wait, self._backing_off))
+        if len(everything) <= MAX_WAITS:
+            return everything
+        told = MAX_WAITS - len(get_args(WaitKind))
+        return *everything[:told], *put_together(everything[told:])
 
 
 def _timer_started(timer: DurableTimer, at: TimestampMs) -> WaitStarted:

@@ -47,6 +47,9 @@ LONGEST_PAUSE_S = 5.0
 _LOST = (RevisionConflict, InvalidToken, NotFound)
 """What the server says to somebody who does not own the run."""
 
+_PASSING = (ServerUnreachable, StorageUnavailable, RateLimited)
+"""What is worth asking again for."""
+
 R = TypeVar("R")
 
 _log = logging.getLogger(__name__)
@@ -57,7 +60,7 @@ class LostRun(AikiError):
 
 
 class AbandonedSegment(AikiError):
-    """The server gave no answer for as long as the claim can have lived. What became of the last write is unknown here."""
+    """The server gave no answer for as long as the claim can have lived, or cannot give one. What was written last is unknown here."""
 
 
 class HandedBack(AikiError):
@@ -145,9 +148,16 @@ class Journal:
 
     async def inbox(self, after: int) -> Inbox:
         """The messages numbered above `after`, as the server has them now. Raises LostRun, AbandonedSegment."""
-        return await self._send(GetInbox(run_id=self._run_id, after=after))
+        return await self.ask(GetInbox(run_id=self._run_id, after=after))
 
-    async def _send(self, operation: Operation[R]) -> R:
+    async def ask(self, question: Operation[R]) -> R:
+        """The answer, once the server gives one. Raises LostRun, AbandonedSegment (it never will, or the claim has died)."""
+        try:
+            return await self._send(question, _PASSING)
+        except ApiError as error:
+            raise AbandonedSegment(str(error)) from error
+
+    async def _send(self, operation: Operation[R], passing: tuple[type[AikiError], ...] = (*_PASSING, InternalError)) -> R:
         """Repeat `operation` until there is a definite answer, as long as the claim lives."""
         pause_s = FIRST_PAUSE_S
         while True:
@@ -155,7 +165,7 @@ class Journal:
                 return await self._api.call(operation)
             except _LOST as error:
                 raise self._lost(error) from error
-            except (ServerUnreachable, StorageUnavailable, RateLimited, InternalError) as error:
+            except passing as error:
                 if not self._is_claim_alive():
                     raise AbandonedSegment(str(error)) from error
             await asyncio.sleep(pause_s * self._entropy.fraction())
@@ -183,20 +193,30 @@ class Journal:
 
 
 def split_calls(calls: Sequence[Call]) -> list[list[Call]]:
-    """`calls` in groups that a transaction can hold, in order: not too many, and none on a run or reference that another is on."""
+    """`calls` in groups that a transaction can hold, in order: not too many, and none that may be about a run that another is about."""
     groups: list[list[Call]] = []
-    targets: set[object] = set()
     size = MAX_CALLS_JSON_BYTES
     for call in calls:
-        call_size = len(call.model_dump_json())
+        call_size = _size(call)
         limit = MAX_CHILD_STARTS if isinstance(call, StartChild) else MAX_OPERATIONS
-        if size + call_size > MAX_CALLS_JSON_BYTES or len(groups[-1]) >= limit or targets & set(call.targets):
+        if size + call_size > MAX_CALLS_JSON_BYTES or len(groups[-1]) >= limit or any(_may_meet(call, one) for one in groups[-1]):
             groups.append([])
-            targets, size = set(), 0
+            size = 0
         groups[-1].append(call)
-        targets |= set(call.targets)
         size += call_size
     return groups
+
+
+def _may_meet(call: Call, other: Call) -> bool:
+    """Whether both may be about one run. What a reference names is not known here: it may be any run that the other speaks to."""
+    names_one = any(isinstance(one, StartChild) and one.reference is not None for one in (call, other))
+    speaks_to_one = not (isinstance(call, StartChild) and isinstance(other, StartChild))
+    return names_one and speaks_to_one or not set(call.targets).isdisjoint(other.targets)
+
+
+def _size(part: Call | KnownRecord) -> int:
+    """In bytes of JSON."""
+    return len(part.model_dump_json().encode())
 
 
 def split(records: Sequence[KnownRecord]) -> list[list[KnownRecord]]:
@@ -204,7 +224,7 @@ def split(records: Sequence[KnownRecord]) -> list[list[KnownRecord]]:
     parts: list[list[KnownRecord]] = []
     size = MAX_CHECKPOINT_JSON_BYTES
     for record in records:
-        record_size = len(record.model_dump_json())
+        record_size = _size(record)
         if size + record_size > MAX_CHECKPOINT_JSON_BYTES:
             parts.append([])
             size = 0

@@ -8,6 +8,7 @@ from aiki_push.domain.log_records import TaskCompleted
 from aiki_push.domain.values import StoredValue
 from aiki_push.ports.api.claims import Claimed, GetInbox, GetLog
 from aiki_push.ports.api.operation import Api
+from aiki_push.sdk.replay.journal import Journal
 from aiki_push.sdk.replay.memory import Memory
 from aiki_push.sdk.replay.values import Values
 
@@ -28,11 +29,11 @@ async def read_whole(api: Api, claimed: Claimed) -> Claimed:
     return claimed.model_copy(update={"slots": tuple(slots), "messages": tuple(messages), "log_is_complete": True})
 
 
-async def read_memory(api: Api, claimed: Claimed) -> tuple[Memory, Values]:
-    """What the whole log says, and the values in it and in the inbox. Raises ServerUnreachable, ApiError."""
+async def read_memory(journal: Journal, claimed: Claimed) -> tuple[Memory, Values]:
+    """What the whole log says, and the values in it and in the inbox. Raises LostRun, AbandonedSegment."""
     records = [*(record for slot in claimed.slots for record in slot.records), *claimed.tail.records]
     memory = Memory.of(records)
-    values = Values(api, claimed.run.id)
+    values = Values(journal, claimed.run.id)
     outputs = (record.output for record in records if isinstance(record, TaskCompleted))
     await values.fetch([memory.input, *outputs, *values_in(claimed.messages)])
     return memory, values

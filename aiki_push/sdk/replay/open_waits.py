@@ -11,7 +11,7 @@ from aiki_push.domain.values import TimestampMs
 from aiki_push.domain.waits import ANY_KEY
 from aiki_push.sdk.replay.live_wait import LiveWait
 
-_ChannelKey: TypeAlias = tuple[str, str, int]
+_ChannelKey: TypeAlias = tuple[int, str, str]
 
 
 @dataclass(slots=True)
@@ -26,7 +26,8 @@ class OpenWaits:
     """Brings messages and waits together.
 
     An event goes to one wait only, the one called first, and so on in order. A child's end is given to every wait on that child. An
-    early wake ends every sleep of its name that had begun when it was sent. `received` are the numbers of events given before.
+    early wake ends every sleep of its name that had begun when it was sent; one that begins after somebody was given it never had,
+    whatever the clocks say. `received` are the numbers of events given before.
     """
 
     def __init__(self, received: Collection[int] = ()) -> None:
@@ -36,7 +37,7 @@ class OpenWaits:
         self._deadlines: list[tuple[TimestampMs, int]] = []
         self._channels: dict[_ChannelKey, _Channel] = {}
         self._matches: list[tuple[TimestampMs, int, _ChannelKey]] = []  # a heap: when, the message's number, where
-        self._wakes: list[Message] = []
+        self._wakes: dict[int, Message] = {}
         self._ahead: dict[int, Message] = {}
 
     def __iter__(self) -> Iterator[LiveWait]:
@@ -55,7 +56,7 @@ class OpenWaits:
         channel = self._channels.setdefault(key, _Channel())
         channel.waits[wait.number] = wait
         if wait.call.kind == "sleep":
-            channel.messages.extend(wake for wake in self._wakes if _wakes(wake, wait))
+            channel.messages.extend(wake for wake in self._wakes.values() if _wakes(wake, wait))
         self._match(key, channel)
 
     def discard(self, wait: LiveWait) -> None:
@@ -76,10 +77,10 @@ class OpenWaits:
 
     def _hear(self, message: Message) -> None:
         if message.kind == "wakeup":
-            self._wakes.append(message)
+            self._wakes[message.seq] = message
             keys = [_channel_of(wait) for wait in self._open.values() if wait.call.kind == "sleep" and _wakes(message, wait)]
         else:
-            keys = [(message.kind, message.key, 0)]
+            keys = [(0, message.kind, message.key)]
         for key in keys:
             channel = self._channels.setdefault(key, _Channel())
             channel.messages.append(message)
@@ -105,6 +106,10 @@ class OpenWaits:
             self._channels[_channel_of(wait)].messages.popleft()
         self.discard(wait)
 
+    def was_given(self, message: Message) -> None:
+        """Somebody was given `message`, now or by the log."""
+        self._wakes.pop(message.seq, None)
+
     def first_deadline(self) -> LiveWait | None:
         """The open wait whose deadline is the earliest; of several, the one called first."""
         while self._deadlines:
@@ -116,7 +121,7 @@ class OpenWaits:
 
 
 def _channel_of(wait: LiveWait) -> _ChannelKey:
-    return (wait.call.kind, wait.call.key, wait.number if wait.call.kind == "sleep" else 0)
+    return (wait.number if wait.call.kind == "sleep" else 0, wait.call.kind, wait.call.key)
 
 
 def _wakes(wake: Message, sleep: LiveWait) -> bool:

@@ -51,8 +51,8 @@ class RecordedTask:
         return f"{self.name} (task {self.task_id})"
 
     def restart(self) -> None:
-        """Forget how far it got: under its old id it begins again with attempt 1."""
-        self.attempt, self.interruptions, self.is_open, self.is_cancelled = 1, 0, False, False
+        """Forget how far it got: under its old id it begins again with attempt 1. An execution of which nobody knows the end stays open."""
+        self.attempt, self.interruptions, self.is_cancelled = 1, 0, False
         self.backing_off = self.outcome = None
         self.outcome_index = -1
 

@@ -230,6 +230,7 @@ class Replayer:
         self.loop.set_time_ms(record.at)
         message = self._messages[record.seq] if isinstance(record, Received) else None
         if message is not None:
+            self.waits.was_given(message)
             self.given[message.key] = len(self.given)
         live.future.set_result(message)
 

@@ -38,16 +38,16 @@ def sweep(context: ServerContext, attention: Attention, plan: SweepPlan) -> Swep
     """Advance what is overdue, the earliest first, and send hints for what is due soon."""
     now = context.clock.now()
     ends_at_ms = context.clock.monotonic_ms() + plan.budget_ms
-    advanced = failed = hinted = 0
+    advanced = failed = 0
     entries = context.store.due_runs(until=TimestampMs(now + plan.lookahead_ms), limit=plan.page)
-    for due in entries:
+    overdue = [due for due in entries if due.due_at <= now - plan.overdue_ms]
+    for due in overdue:
         if context.clock.monotonic_ms() >= ends_at_ms:
-            return Swept(advanced, failed, hinted, is_complete=False)
-        if due.due_at > now - plan.overdue_ms:
-            context.wakeups.send(Hint(namespace=due.namespace, run_id=due.run_id, due_at=due.due_at))
-            hinted += 1
-        elif attention.advance_safely(due.namespace, due.run_id):
+            return Swept(advanced, failed, hinted=0, is_complete=False)
+        if attention.advance_safely(due.namespace, due.run_id):
             advanced += 1
         else:
             failed += 1
-    return Swept(advanced, failed, hinted, is_complete=len(entries) < plan.page)
+    soon = entries[len(overdue) :]
+    context.wakeups.send(*(Hint(namespace=due.namespace, run_id=due.run_id, due_at=due.due_at) for due in soon))
+    return Swept(advanced, failed, hinted=len(soon), is_complete=len(entries) < plan.page)

@@ -42,9 +42,10 @@ def hint(due_in_ms: int) -> Hint:
 
 @pytest.fixture
 def sent(client: "SQSClient") -> list[dict[str, object]]:
-    """The parameters of every message that the client was asked to send."""
+    """The parameters of every request to send messages."""
     requests: list[dict[str, object]] = []
-    client.meta.events.register("provide-client-params.sqs.SendMessage", lambda params, **_: requests.append(dict(params)))
+    event = "provide-client-params.sqs.SendMessageBatch"
+    client.meta.events.register(event, lambda params, **_: requests.append(dict(params)))
     return requests
 
 
@@ -58,8 +59,9 @@ def test_a_hint_is_delayed_by_what_is_left_rounded_up_to_seconds_unless_it_is_du
     SqsWakeups(client, queue_url, FakeClock()).send(hint(due_in_ms))
 
     (request,) = sent
-    body = str(request["MessageBody"])
-    assert request == {"QueueUrl": queue_url, "MessageBody": body, "DelaySeconds": delay_s}
+    (entry,) = cast(list[dict[str, object]], request["Entries"])
+    body = str(entry["MessageBody"])
+    assert request == {"QueueUrl": queue_url, "Entries": [{"Id": "0", "MessageBody": body, "DelaySeconds": delay_s}]}
     assert json.loads(body) == {"v": 1, "namespace": "default", "run_id": RUN_ID, "due_at": FAKE_NOW + due_in_ms}
     assert parse_hint(body) == hint(due_in_ms)
 
@@ -69,6 +71,29 @@ def test_a_hint_for_later_than_sqs_can_delay_is_not_sent(
 ) -> None:
     SqsWakeups(client, queue_url, FakeClock()).send(hint(MAX_HINT_DELAY_MS + 1))
     assert sent == []
+
+
+def test_many_hints_travel_ten_at_a_time_and_none_is_left_out(
+    client: "SQSClient", queue_url: str, sent: list[dict[str, object]]
+) -> None:
+    hints = [hint(number) for number in range(24)]
+    SqsWakeups(client, queue_url, FakeClock()).send(*hints[:12], hint(MAX_HINT_DELAY_MS + 1), *hints[12:])
+
+    batches = [cast(list[dict[str, object]], request["Entries"]) for request in sent]
+    assert [len(batch) for batch in batches] == [10, 10, 4]
+    assert [parse_hint(str(entry["MessageBody"])) for batch in batches for entry in batch] == hints
+
+
+def test_a_hint_that_the_queue_refuses_keeps_no_other_from_it(
+    client: "SQSClient", queue_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse_the_first(parsed: dict[str, list[dict[str, str]]], **_: object) -> None:
+        parsed["Failed"] = [{"Id": "0", "Code": "InternalError"}]
+
+    client.meta.events.register("after-call.sqs.SendMessageBatch", refuse_the_first)
+    with caplog.at_level(logging.WARNING):
+        SqsWakeups(client, queue_url, FakeClock()).send(hint(0), hint(1))
+    assert caplog.messages == [f"run {RUN_ID} got no hint (InternalError); the sweep will find it"]
 
 
 def test_a_refused_hint_is_logged_by_code_and_forgotten(client: "SQSClient", caplog: pytest.LogCaptureFixture) -> None:

@@ -167,6 +167,23 @@ def test_of_two_wakes_a_sleep_is_ended_by_the_first(waiting: Waiting, inbox: Inb
     assert waiting.give_all() == [(sleep, first)]
 
 
+@pytest.mark.parametrize("key", ["nap", "*"])
+def test_a_sleep_that_begins_after_somebody_was_given_a_wake_does_not_have_it_whatever_the_clocks_say(
+    waiting: Waiting, inbox: Inbox, key: str
+) -> None:
+    """The clock of an executor is behind the server's, so that the next sleep begins before the message was sent."""
+    sleeps = [waiting.begin(for_sleep(), at=10), waiting.begin(for_sleep(), at=10)]
+    wake = inbox.send("wakeup", key, at=500)
+    waiting.open.hear([wake])
+    found = waiting.open.first_message()
+    assert found == (sleeps[0], wake)
+    waiting.open.take(*found)
+    waiting.open.was_given(wake)
+    after = waiting.begin(for_sleep(), at=20)
+    assert waiting.give_all() == [(sleeps[1], wake)]
+    assert list(waiting.open) == [after]
+
+
 def test_what_follows_a_gap_is_kept_until_the_gap_closes(waiting: Waiting, inbox: Inbox) -> None:
     one, two, three = [inbox.send("event", "paid") for _ in range(3)]
     waits = [waiting.begin(for_event()) for _ in range(3)]
