@@ -6,16 +6,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
-from typing import Literal
 
 from aiki_push.domain.errors import ApiError, ServerUnreachable, SettingsError
 from aiki_push.domain.ids import token_text
 from aiki_push.domain.retry import Never
-from aiki_push.domain.run_states import SelfCause, Status
+from aiki_push.domain.run_states import SelfCause
 from aiki_push.domain.values import Json, RunId, TimestampMs
-from aiki_push.ports.api.checkpoints import Complete, Ended, Fail, Park, Retry, SegmentEnd, Stall, Yield
+from aiki_push.ports.api.checkpoints import Ended, Fail, SegmentEnd, Stall
 from aiki_push.ports.api.claims import Claimed, ClaimRun, Inbox, NotClaimed, ReleaseClaim
 from aiki_push.sdk.client import Client
+from aiki_push.sdk.outcomes import Outcome, outcome_of
 from aiki_push.sdk.registry import Registry
 from aiki_push.sdk.replay.claim_keeper import ClaimKeeper, ThreadKeeper
 from aiki_push.sdk.replay.ending import Attempt
@@ -28,21 +28,6 @@ from aiki_push.sdk.replay.segment import Segment, SegmentConfig
 from aiki_push.sdk.run import Run, RunInfo
 from aiki_push.sdk.types.restoring import CannotRestore
 from aiki_push.sdk.workflow_version import AnyWorkflowVersion
-
-Outcome = Literal[
-    "completed",
-    "failed",
-    "retrying",
-    "parked",
-    "yielded",
-    "released",
-    "stalled",
-    "stopped",
-    "lost",
-    "already_claimed",
-    "not_queued",
-    "unsettled",
-]
 
 _log = logging.getLogger(__name__)
 
@@ -189,7 +174,7 @@ class Executor:
         except ApiError as error:
             # A write that can never succeed, such as the log's 50 001st slot: the run cannot go on, and says so.
             return await _end(claimed, journal, Fail(cause=SelfCause(), error=record_error(error)))
-        return _outcome(claimed, end, segment.status)
+        return outcome_of(claimed, end, segment.status)
 
     def _server_time(self, claimed_at: int, began_ms: float) -> Callable[[], TimestampMs]:
         """The server's time at the claim, and on by this process's monotonic clock: clocks of executors do not matter."""
@@ -229,7 +214,7 @@ async def _end(claimed: Claimed, journal: Journal, end: SegmentEnd) -> Outcome:
         answer = await journal.end(end)
     except ApiError as error:
         raise AbandonedSegment(str(error)) from error
-    return _outcome(claimed, end, answer.status if isinstance(answer, Ended) else None)
+    return outcome_of(claimed, end, answer.status if isinstance(answer, Ended) else None)
 
 
 def _info(claimed: Claimed) -> RunInfo:
@@ -254,31 +239,3 @@ def _bad_input(error: CannotRestore, memory: Memory) -> SegmentEnd:
 def _call_in(loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> None:
     with suppress(RuntimeError):  # the loop has been closed: there is nobody left to tell
         loop.call_soon_threadsafe(function)
-
-
-def _outcome(claimed: Claimed, end: SegmentEnd, status: Status | None) -> Outcome:
-    if status in ("paused", "cancelled"):
-        return "stopped"
-    match end:
-        case Complete():
-            return "completed"
-        case Retry():
-            return "retrying"
-        case Park():
-            return "parked"
-        case Fail(error=error):
-            _tell(claimed, f"failed by {error.name}")
-            return "failed"
-        case Stall(reason=reason):
-            _tell(claimed, f"is stalled ({reason})")
-            return "stalled"
-        case Yield():
-            return "stalled" if status == "stalled" else "yielded"
-
-
-def _tell(claimed: Claimed, what: str) -> None:
-    """Say it in the log, without the message: what an error quotes is the run's own business."""
-    run = claimed.run
-    _log.warning(
-        "run %s of %s %s %s; its history says more", run.id, run.workflow, run.version, what, extra={"aiki.run_id": run.id}
-    )

@@ -14,7 +14,7 @@ from aiki_push.domain.errors import API_ERRORS, ApiError
 from aiki_push.domain.run_states import STATUSES, StalledReason
 from aiki_push.ports.api.catalogue import CATALOGUE
 from aiki_push.ports.api.operation import Operation
-from aiki_push.sdk.executor import Outcome
+from aiki_push.sdk.outcomes import Outcome
 from tests.architecture.source_files import ROOT
 from tests.docs.defined_commands import Command, commands
 from tests.docs.test_docs_run import PAGES
