@@ -34,6 +34,7 @@ REPLAYS = 3
 STARTS = 100
 WAITS = 20
 CHILDREN = 100
+PARENTS: Mapping[StoreName, int] = {"moto": 1, "memory": 5}
 LIMIT_S = 900
 
 
@@ -145,7 +146,7 @@ async def _event_to_line(client: Client, steps: int) -> tuple[float, float]:
 async def w5(client: Client, on: str) -> list[Figure]:
     """A parent with 100 children, from its start to its end."""
     taken, wakes = [], []
-    for _ in range(REPLAYS):
+    for _ in range(PARENTS[STORES[on]]):
         handle = await many_children.start(client, CHILDREN)
         (await handle.wait()).value()
         transitions = await _transitions(handle)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from aiki_push.domain.changes import Change, PutSlot
+from aiki_push.domain.changes import Change, PutSlot, SaveRun
 from aiki_push.domain.checkpoints import (
     Checkpoint,
     CompleteRun,
@@ -266,6 +266,8 @@ def _commit_end(
             return changes
         try:
             context.commit(changes)
+            [ended] = [change.run for change in changes if isinstance(change, SaveRun)]
+            return Ended(status=ended.state.status, revision=ended.revision)
         except CommitRefused as refused:
             if found := refused.found_slot():
                 slot = _own_slot(context, context.store.load(namespace, run_id), written, found)

@@ -101,18 +101,20 @@ class ThreadKeeper(ClaimKeeper):
         threading.Thread(target=self._keep, name=f"claim of {self._claimed.run.id}", daemon=True).start()
 
     def _keep(self) -> None:
+        step_s = min(self.interval_s, NEWS_INTERVAL_S)
+        if self.stopped.wait(step_s):
+            return  # most segments are shorter than that, and never make a connection
+        api = self.connect()
         with asyncio.Runner() as runner:
             time = runner.get_loop().time  # that of the machine: a slow server must not put off the next refresh
-            refreshed_at, step_s = time(), min(self.interval_s, NEWS_INTERVAL_S)
-            if self.stopped.wait(step_s):
-                return
-            api = self.connect()
+            refreshed_at, is_held = time() - step_s, True
             try:
-                is_held = True
                 while is_held:
                     if time() - refreshed_at >= self.interval_s:
                         refreshed_at = time()
                         is_held = runner.run(self.refresh(api))
-                    is_held = is_held and runner.run(self.ask(api)) and not self.stopped.wait(step_s)
+                    else:
+                        is_held = runner.run(self.ask(api))
+                    is_held = is_held and not self.stopped.wait(step_s)
             finally:
                 runner.run(api.close())

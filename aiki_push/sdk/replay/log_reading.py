@@ -19,8 +19,9 @@ async def read_whole(api: Api, claimed: Claimed) -> Claimed:
     is_complete = claimed.log_is_complete
     while not is_complete:
         page = await api.call(GetLog(run_id=claimed.run.id, after=slots[-1].position if slots else -1))
-        slots += page.slots
-        is_complete = page.is_last
+        # From the claim's own position on, others have written: the run was taken from it, and it must not act on what they did.
+        slots += [slot for slot in page.slots if slot.position < claimed.position]
+        is_complete = page.is_last or page.slots[-1].position >= claimed.position - 1
     while (seen := messages[-1].seq if messages else 0) < claimed.inbox_seq:
         more = (await api.call(GetInbox(run_id=claimed.run.id, after=seen))).messages
         if not more:

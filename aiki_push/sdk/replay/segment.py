@@ -186,9 +186,12 @@ class Segment:
         return self._attempt.next_at(error, self._now(), self._entropy.fraction())
 
     async def _turn(self) -> None:
-        asked_ms = self._clock.monotonic_ms()
-        while await in_plain_callback(self._replayer.turn):
+        while await in_plain_callback(self._timed_turn):
             pass
+
+    def _timed_turn(self) -> bool:
+        asked_ms = self._clock.monotonic_ms()
+        is_more_left = self._replayer.turn()
         taken_ms = self._clock.monotonic_ms() - asked_ms
         if taken_ms > SLOW_STEP_MS:
             _log.warning(
@@ -197,6 +200,7 @@ class Segment:
                 taken_ms,
                 extra={"aiki.run_id": self._run_id},
             )
+        return is_more_left
 
     def _note_cancelled(self) -> None:
         for live in self._replayer.cancelled:
