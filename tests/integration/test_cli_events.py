@@ -93,7 +93,7 @@ def test_a_run_that_is_not_there_is_told_in_one_line(url: str) -> None:
         (["paid", "--reference", ""], "reference: "),
         (["paid", "--reference", "x" * 257], "reference: "),
     ],
-    ids=" ".join,
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_a_wrong_event_is_told_in_one_line_that_names_what_is_wrong_and_is_not_sent(
     system: LocalSystem, url: str, arguments: list[str], told: str

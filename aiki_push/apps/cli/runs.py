@@ -9,6 +9,7 @@ from rich.console import Console
 from aiki_push.apps.cli.failing import readable_errors
 from aiki_push.apps.cli.requests import DEFAULT_URL, RunIdArgument, UrlOption, json_of, operation, with_client
 from aiki_push.apps.cli.timeline import timeline, timeline_table
+from aiki_push.apps.cli.waiting import waiting_lines
 from aiki_push.apps.connect import Client
 from aiki_push.domain.canonical_json import compact_json
 from aiki_push.domain.ids import token_text, ulid
@@ -117,6 +118,8 @@ async def _show(client: Client, request: GetRun) -> None:
         console.print(
             f"offered {run.offer.attempts} times" + (f"; the last: {run.offer.last_error}" if run.offer.last_error else "")
         )
+    for line in waiting_lines(run.waits, records):
+        console.print(line, highlight=False)
     console.print(timeline_table("", timeline(records)))
 
 

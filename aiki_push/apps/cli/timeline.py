@@ -75,13 +75,14 @@ def _transition(record: Transition) -> str:
 
 
 def _wait(record: WaitStarted | WaitEnded | Received) -> str:
+    what = record.kind if record.kind in ("timer", "task_retry") else f"{record.kind} {record.key}"
     match record:
         case WaitStarted():
-            return f"waits ({record.kind})"
+            return f"waits ({what})"
         case WaitEnded():
-            return f"wait is over ({record.kind})"
+            return f"wait is over ({what})"
         case Received():
-            return f"takes message {record.seq} ({record.kind})"
+            return f"takes message {record.seq} ({what})"
 
 
 def _outcome(record: TaskCompleted | TaskFailed | TaskBackingOff | TaskCancelled) -> str:
