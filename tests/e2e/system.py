@@ -68,8 +68,15 @@ class System:
         self.server = server
         self.client = Client(url=server.url, retry_budget_ms=PATIENCE_S * 1_000)
 
-    def start_endpoint(self, name: str, *, server_url: str | None = None, refresh_ms: int = REFRESH_MS) -> Endpoint:
-        """An endpoint that reaches the server at `server_url`, by default directly."""
+    def start_endpoint(
+        self,
+        name: str,
+        *,
+        server_url: str | None = None,
+        refresh_ms: int = REFRESH_MS,
+        module: str = "tests.e2e.endpoint_process",
+    ) -> Endpoint:
+        """An endpoint that reaches the server at `server_url`, by default directly. `module` is what the process executes."""
         environment = {
             "E2E_SERVER_URL": server_url or self.server.url,
             "E2E_PUBLIC_KEYS": self.server.public_keys,
@@ -77,7 +84,7 @@ class System:
             "E2E_FOLDER": str(self.processes.folder),
             "E2E_REFRESH_MS": str(refresh_ms),
         }
-        process = self.processes.python(name, ["-m", "tests.e2e.endpoint_process"], environment)
+        process = self.processes.python(name, ["-m", module], environment)
         url = process.find(r"http://127\.0\.0\.1:\d+/")
         until(lambda: is_listening(int(url.strip("/").rpartition(":")[2])), f"endpoint {name} listening")
         return Endpoint(name, process, url)

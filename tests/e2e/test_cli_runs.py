@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.command_line import Ended, aiki_push
-from tests.e2e.processes import processes_in
+from tests.e2e.processes import processes_in, until
 from tests.e2e.system import system_in
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -29,6 +29,11 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def cells(line: str) -> list[str]:
     """The columns of a row of the timeline."""
     return [cell.strip() for cell in line.strip("│ ").split("│")]
+
+
+def show(url: str, run_id: str) -> list[str]:
+    """The lines that `runs show` prints."""
+    return aiki_push("runs", "show", run_id, "--url", url).printed.splitlines()
 
 
 def test_a_run_that_is_waited_for_prints_its_id_and_its_output(url: str) -> None:
@@ -71,6 +76,35 @@ def test_the_timeline_of_a_run_has_its_revisions_its_executors_and_its_tasks(url
         ["1", "A", "→ running"],
         *(["1", "A", f"{task} {what}"] for task in ("first", "second", "third") for what in ("starts", "completed")),
         ["2", "A", "→ completed"],
+    ]
+
+
+def test_a_run_waits_for_an_event_that_is_sent_from_a_terminal(url: str) -> None:
+    run_id = aiki_push("runs", "start", "expects", "1.0.0", "--input", "null", "--url", url).printed.strip()
+
+    sent = aiki_push("events", "send", run_id, "told", "--data", '"hello"', "--reference", "greeting", "--url", url)
+
+    assert sent == Ended(0, f"event told was delivered to run {run_id}\n", "")
+    until(lambda: " is completed at revision " in show(url, run_id)[0], "the run's end")
+    assert "takes message 1 (event told)" in [cells(line)[-1] for line in show(url, run_id)]
+    again = aiki_push("events", "send", run_id, "told", "--data", '"hello"', "--url", url)
+    assert again == Ended(1, "", f"aiki-push: run {run_id} has ended: it takes no more events\n")
+
+
+def test_a_sleeping_run_is_paused_resumed_woken_and_cancelled_from_a_terminal(url: str) -> None:
+    run_id = aiki_push("runs", "start", "rests", "1.0.0", "--input", "3600000", "--url", url).printed.strip()
+    until(lambda: "is sleeping" in show(url, run_id)[0], "the run's nap")
+
+    assert aiki_push("runs", "pause", run_id, "--url", url) == Ended(0, f"run {run_id} is paused\n", "")
+    assert aiki_push("runs", "resume", run_id, "--url", url) == Ended(0, f"run {run_id} is sleeping\n", "")
+    assert aiki_push("runs", "wakeup", run_id, "--sleep", "nap", "--url", url) == Ended(0, f"run {run_id} is queued\n", "")
+    until(lambda: "waits (sleep rest)" in [cells(line)[-1] for line in show(url, run_id)], "the run's rest")
+    assert aiki_push("runs", "cancel", run_id, "--url", url) == Ended(0, f"run {run_id} is cancelled\n", "")
+    first, *rest = show(url, run_id)
+    assert "is cancelled" in first
+    assert [cells(line)[-1] for line in rest if "sleep" in line] == [
+        *("waits (sleep nap)", "→ sleeping", "→ sleeping", "takes message 1 (sleep nap)"),
+        *("waits (sleep rest)", "→ sleeping"),
     ]
 
 

@@ -132,7 +132,8 @@ def test_a_branch_whose_child_is_being_started_can_only_be_cancelled_once_it_has
 
         async def scenario() -> list[object]:
             handle = await version.start(harness.client)
-            return (await handle.wait()).value()
+            output: list[object] = (await handle.wait()).value()
+            return output
 
         assert harness.run(scenario()) == [True, 1]
     assert outcomes == [[True, 1]] * 2

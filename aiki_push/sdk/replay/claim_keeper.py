@@ -113,8 +113,7 @@ class ThreadKeeper(ClaimKeeper):
                     if time() - refreshed_at >= self.interval_s:
                         refreshed_at = time()
                         is_held = runner.run(self.refresh(api))
-                    else:
-                        is_held = runner.run(self.ask(api))
-                    is_held = is_held and not self.stopped.wait(step_s)
+                    # Also after a refresh: where claims are refreshed every second or more often, there would be no other time.
+                    is_held = is_held and runner.run(self.ask(api)) and not self.stopped.wait(step_s)
             finally:
                 runner.run(api.close())
