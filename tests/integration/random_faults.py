@@ -15,7 +15,7 @@ from aiki_push.adapters.storage.table import Write
 from aiki_push.domain.errors import IllegalTransition, StorageUnavailable
 from aiki_push.domain.values import RunId
 from aiki_push.ports.api.controls import PauseRun, ResumeRun, WakeUpRun
-from aiki_push.testing import FAKE_NOW, FaultyTable, Harness, SequentialEntropy
+from aiki_push.testing import FAKE_NOW, FaultyTable, Harness, SequentialEntropy, replay
 from tests.integration.random_checks import check_log, check_traces
 from tests.integration.random_parts import Program, Sending
 from tests.integration.random_workflows import RETRY_MS, unhandled_in, version_in
@@ -98,8 +98,10 @@ class Execution:
             harness.run(self._scenario())
             self.hours = (harness.now - FAKE_NOW) // HOUR_MS
             self._stop_disturbing()
-            for run_id in self.world.traces:
-                check_log(harness.records(run_id), self.world.done)
+            for run_id in tuple(self.world.traces):
+                records = harness.records(run_id)
+                check_log(records, self.world.done)
+                replay(self.version, records, messages=harness.messages(run_id), run_id=run_id)  # one more execution
         for traces in self.world.traces.values():
             check_traces(traces)
         assert not (unhandled := unhandled_in(self.world)), unhandled

@@ -3,14 +3,26 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from aiki_push.domain.follow_ups import children_in
+from aiki_push.domain.follow_ups import cancellation_of_children, children_in
+from aiki_push.domain.inbox import RunEnding
 from aiki_push.domain.log_records import CallEnded, Transition
 from aiki_push.domain.messages import ending_of
-from aiki_push.domain.run_states import Cancelled
-from aiki_push.domain.values import RunId
+from aiki_push.domain.run_states import PARKED, Cancelled, Queued, QueuedReason
+from aiki_push.domain.values import PayloadReference, RunId
 from tests.simulation.commits import Commit, RunChange
 from tests.simulation.rules import faults_between, faults_of
 from tests.simulation.stored import Stored, transitions_in
+
+_REASONS: Mapping[QueuedReason, set[str]] = {
+    "wakeup": {"timer due", "sleep due"},
+    "wakeup_early": {"told of wakeup"},
+    "event": {"told of event"},
+    "event_wait_timeout": {"event due"},
+    "child_workflow": {"told of child"},
+    "child_workflow_wait_timeout": {"child due"},
+    "task_retry": {"task_retry due"},
+}
+"""What a parked run is woken for, and what must have happened."""
 
 
 def faults_in(commit: Commit, stored: Mapping[RunId, Stored]) -> Iterator[tuple[RunId, str]]:
@@ -25,7 +37,8 @@ def faults_in(commit: Commit, stored: Mapping[RunId, Stored]) -> Iterator[tuple[
             *_faults_of_ends(run_id, change, stored),
             *_faults_of_telling(run_id, change, commit, stored),
             *_faults_of_operations(change),
-            *_faults_of_cascade(change.after, stored),
+            *_faults_of_reasons(change),
+            *_faults_of_cascade(change, stored),
         ]
         yield from ((run_id, fault) for fault in faults)
 
@@ -72,7 +85,7 @@ def _faults_of_ends(run_id: RunId, change: RunChange, stored: Mapping[RunId, Sto
     ends = [message for message in change.messages if message.kind == "child"]
     for message in ends:
         child = stored[RunId(message.key)]
-        if not child.has_ended or message.ending != ending_of(child.run, child.transitions[-1]):
+        if not child.has_ended or not _is_same(message.ending, child):
             yield f"the run is told that {child.run.id} ended by {message.ending}, and it is {child.run.state}"
         if run_id in child.watchers and child.run.id not in linked:
             yield f"the run is told of the end of {child.run.id}, and will be told again"
@@ -80,6 +93,15 @@ def _faults_of_ends(run_id: RunId, change: RunChange, stored: Mapping[RunId, Sto
         told = Counter(message.key for message in change.after.messages if message.kind == "child")
         links = Counter(one.run_id for one in change.after.records if isinstance(one, CallEnded) and one.kind == "child")
         yield from (f"the run is told {told[key]} times of the end of {key}" for key in told if told[key] > links[RunId(key)])
+
+
+def _is_same(told: RunEnding | None, child: Stored) -> bool:
+    """Whether this is how the child ended. A large output is copied to whoever is told."""
+    ending = ending_of(child.run, child.transitions[-1])
+    if told is not None and isinstance(told.output, PayloadReference) and isinstance(ending.output, PayloadReference):
+        is_same_output = told.output.sha256 == ending.output.sha256
+        return is_same_output and told == ending.model_copy(update={"output": told.output})
+    return told == ending
 
 
 def _faults_of_telling(run_id: RunId, change: RunChange, commit: Commit, stored: Mapping[RunId, Stored]) -> Iterator[str]:
@@ -103,12 +125,31 @@ def _faults_of_operations(change: RunChange) -> Iterator[str]:
         yield f"the operations {change.new_operations} are remembered, and did nothing"
 
 
+def _faults_of_reasons(change: RunChange) -> Iterator[str]:
+    """A parked run is woken by what it waits for."""
+    for record in transitions_in(change.records):
+        if change.before is None or record.origin not in PARKED or not isinstance(record.state, Queued):
+            continue
+        told = {message.kind for message in change.after.messages[change.before.run.seen_seq :]}
+        due = {wait.kind for wait in change.before.run.waits if wait.deadline_at is not None and wait.deadline_at <= record.at}
+        if not _REASONS.get(record.state.reason, set()) & (
+            {f"told of {kind}" for kind in told} | {f"{kind} due" for kind in due}
+        ):
+            yield f"the run is woken for {record.state.reason}; it was told of {told}, and due are {due}"
+
+
 def _is_decided(record: Transition) -> bool:
     return record.state.status in ("cancelled", "paused") or record.origin in ("paused", "stalled")
 
 
-def _faults_of_cascade(after: Stored, stored: Mapping[RunId, Stored]) -> Iterator[str]:
+def _faults_of_cascade(change: RunChange, stored: Mapping[RunId, Stored]) -> Iterator[str]:
+    """With a cancelled run its children end, and nobody else's."""
+    after = change.after
     if after.run.state == Cancelled() and "cancel_children" not in after.run.duties:
         living = [child for child in children_in(after.records) if not stored[child].has_ended]
         if living:
             yield f"the run is cancelled, and nobody will end its children {living}"
+    for operation_id in change.new_operations:
+        for other_id, other in stored.items():
+            if operation_id == cancellation_of_children(other.run) and other_id != after.run.parent:
+                yield f"the run ends with {other_id}, whose child it is not"

@@ -11,20 +11,25 @@ USUAL_DELAY_US = 20_000
 LONG_DELAYS_US = (2 * SECOND_US, 20 * SECOND_US, 200 * SECOND_US)
 """A long delay is at most one of these: about as long as a task takes, as an executor waits, or as two claims live."""
 
+SLOWNESS = 20
+"""Of a slow process: while it looks and decides, a quick executor writes."""
+
 PAUSES_S = ((0, 5), (85, 125), (125, 300))
 """A pause is short, or about as long as a claim lives, or longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """Probabilities. Those of messages, requests, accesses and executors are for each of them, the last four for each step.
+    """Probabilities, but for the skew: of messages, requests, accesses and executors for each of them; the last four for each step.
 
     lose, double, delay: requests, answers, pushes and hints.
     lose_hints: hints alone.
     refuse: an access to the table fails, before it has an effect or afterwards.
     stall: an access to the table takes long.
+    slow: a server process takes its time all along.
     crash: the server process dies at an access to the table.
     stale: an index shows what it showed before.
+    skew: how wrong the clocks of servers are, in seconds.
     cut: before or after a request, its sender is cut off from everybody for a while.
     mute: the refreshes of an executor never arrive, as they have a connection of their own.
     kill, freeze: an executor dies, or stands still for a while.
@@ -38,8 +43,10 @@ class Faults:
     lose_hints: float = 0
     refuse: float = 0
     stall: float = 0
+    slow: float = 0
     crash: float = 0
     stale: float = 0
+    skew: float = 0
     cut: float = 0
     mute: float = 0
     kill: float = 0
@@ -57,9 +64,11 @@ _WORST = Faults(
     lose_hints=1,
     refuse=0.2,
     stall=0.03,
+    slow=0.3,
     crash=0.03,
     stale=0.5,
-    cut=0.05,
+    skew=1,
+    cut=0.1,
     mute=1,
     kill=0.02,
     freeze=0.02,
@@ -95,9 +104,17 @@ class Misfortune:
         copies = 2 if self.strikes(self.faults.double) else 1
         return [self._delay_us(self.faults.delay) for _ in range(copies)]
 
+    def slowness(self) -> int:
+        """How many times slower than others a server process is."""
+        return SLOWNESS if self.strikes(self.faults.slow) else 1
+
     def access_us(self) -> int:
         """How long an access to the table takes."""
         return self._delay_us(self.faults.stall)
+
+    def skew_ms(self) -> int:
+        """By how much the clock of a server is wrong."""
+        return round((2 * self.random.random() - 1) * 1_000 * self.faults.skew)
 
     def pause_us(self) -> int:
         """For how long a process stands still, or is cut off."""

@@ -20,6 +20,7 @@ class Fiber:
         self, name: str, call: Callable[[], object], on_end: Callable[[object], None], fibers: "Fibers", due_us: int
     ) -> None:
         self.name = name
+        self.skew_ms, self.slowness = 0, 1
         self.due_us: int | None = due_us
         self.stands_at = "begins"
         self._call = call
@@ -67,10 +68,12 @@ class Fiber:
 
 
 class Fibers:
-    """The fibers of one simulation."""
+    """The fibers of one simulation. Each has a clock that is wrong by `skew_ms`, and its `slowness`."""
 
-    def __init__(self, schedule: Schedule) -> None:
+    def __init__(self, schedule: Schedule, skew_ms: Callable[[], int], slowness: Callable[[], int]) -> None:
         self.current: Fiber | None = None
+        self._skew_ms = skew_ms
+        self._slowness = slowness
         self._schedule = schedule
         self._alive: dict[Fiber, None] = {}
         self._numbers = 0
@@ -79,6 +82,7 @@ class Fibers:
         """Begin a call of the server."""
         self._numbers += 1
         fiber = Fiber(f"server {self._numbers}: {what}", call, on_end, self, self._schedule.now_us)
+        fiber.skew_ms, fiber.slowness = self._skew_ms(), self._slowness()
         self._alive[fiber] = None
         self._schedule.add(fiber)
 

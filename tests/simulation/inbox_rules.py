@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from aiki_push.domain.inbox import Message, MessageKind
-from aiki_push.domain.log_records import AnyRecord, Received, WaitStarted
+from aiki_push.domain.log_records import AnyRecord, Received, WaitEnded, WaitStarted
 from aiki_push.domain.messages import MAX_WINDOW_MS
 from aiki_push.domain.run_states import PARKED
 from aiki_push.domain.waits import ANY_KEY, Wait, WaitKind
@@ -60,7 +60,7 @@ def _faults_of_seen(stored: Stored, received: list[Received], records: tuple[Any
     """Nobody parks on what has come already."""
     seen = stored.messages[: stored.run.seen_seq]
     taken = {record.seq for record in received if record.kind == "event"}
-    begun = {(one.key, one.ordinal): one.at for one in records if isinstance(one, WaitStarted) and one.kind == "sleep"}
+    begun = {(one.key, one.ordinal): at for one, at in _begun(records) if one.kind == "sleep"}
     for wait in stored.run.waits:
         for message in seen:
             if wait.key == ANY_KEY or not _is_wanted(message, wait) or message.seq in taken:
@@ -68,6 +68,32 @@ def _faults_of_seen(stored: Stored, received: list[Received], records: tuple[Any
             if wait.kind == "sleep" and message.at < begun.get((wait.key, wait.ordinal), message.at):
                 continue
             yield f"the run is parked on {wait.kind} {wait.key}, and has seen message {message.seq}, which ends that"
+
+
+def faults_of_timeouts(before: Stored, after: Stored) -> Iterator[str]:
+    """No wait times out while a message is there that came in time and that its executor saw when it claimed the run."""
+    records = after.records
+    begun = {(one.kind, one.key, one.ordinal): (one, at) for one, at in _begun(records)}
+    for index in range(len(before.records), len(records)):
+        ended = records[index]
+        if not isinstance(ended, WaitEnded) or ended.kind not in _MESSAGES:
+            continue
+        began, began_at = begun[ended.kind, ended.key, ended.ordinal]
+        taken = {one.seq for one in records[:index] if isinstance(one, Received) and one.kind == "event"}
+        for message in after.messages[: before.claimed_seq]:
+            is_same = message.kind == _MESSAGES[ended.kind] and message.key in (ended.key, ANY_KEY) and message.seq not in taken
+            is_in_time = message.at <= (began.deadline_at or 0) and (ended.kind != "sleep" or message.at >= began_at)
+            if is_same and is_in_time:
+                yield f"{ended.kind} {ended.key} timed out at {began.deadline_at}; message {message.seq} was there since {message.at}"
+
+
+def _begun(records: tuple[AnyRecord, ...]) -> Iterator[tuple[WaitStarted, int]]:
+    """The waits, and a time by which each had begun by the workflow's clock, which is the latest that it was given."""
+    latest = 0
+    for record in records:
+        latest = max(latest, record.at)
+        if isinstance(record, WaitStarted):
+            yield record, latest
 
 
 def _is_wanted(message: Message, wait: Wait) -> bool:

@@ -154,9 +154,10 @@ class NetworkWakeups:
     def __init__(self, network: Network) -> None:
         self._network = network
 
-    def send(self, hint: Hint) -> None:
+    def send(self, *hints: Hint) -> None:
         """See Wakeups."""
-        self._network.hint(hint)
+        for hint in hints:
+            self._network.hint(hint)
 
 
 class NetworkPublisher:

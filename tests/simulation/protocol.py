@@ -1,46 +1,35 @@
-"""The protocol between executors and server, explored through every order in which requests arrive.
+"""The protocol between executors, server and the world, explored through every order in which requests arrive.
 
-Whatever an executor has sent can arrive at any later time, any number of times or never, and any answer can be lost. Executors are
+Whatever somebody has sent can arrive at any later time, any number of times or never, and any answer can be lost. Executors are
 honest: they do one thing at a time, and an append that got no answer is repeated or given up. They die at any moment.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from aiki_push.domain.log_records import KnownRecord, TaskCancelled, TaskStarted
 from aiki_push.domain.run_states import PARKED, Queued, Stalled
-from aiki_push.domain.values import Inline, TimestampMs
-from aiki_push.domain.waits import Wait
-from aiki_push.ports.api.checkpoints import AppendCheckpoint, Appended, Complete, HandBack, Overtaken, Park, SegmentEnd
+from aiki_push.ports.api.checkpoints import AppendCheckpoint, Appended, HandBack, InboxMoved, Overtaken, SegmentEnd
 from aiki_push.ports.api.claims import Claimed, ClaimRun, RefreshClaim, ReleaseClaim
+from aiki_push.ports.api.controls import CancelRun, PauseRun, ResumeRun
+from aiki_push.ports.api.events import SendEvent
 from aiki_push.ports.api.operation import Operation
+from tests.simulation.owners import EVENT, Owner
 from tests.simulation.schedule import Violation
-from tests.simulation.stored_states import Move, Overtaking, Result, StoredStates
+from tests.simulation.stored_states import CHILD, Move, Overtaking, Result, Runs, StoredStates
 
-PARK = Park(waits=(Wait(kind="timer", key="timer|0", ordinal=1, deadline_at=TimestampMs(1)),), seen_seq=0)
-FINISH = Complete(output=Inline(value="done"))
-
-MAX_ACCESSES = 10
+MAX_ACCESSES = 12
 """More than any request needs."""
 
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """An executor: what it knows of its latest claim, and the request that it waits for; "" once it has ended or lost its segment."""
-
-    name: str
-    claims: int = 0
-    token: str = ""
-    position: int = 0
-    appends: int = 0
-    waits_for: str = ""
-
-    @property
-    def claim_id(self) -> str:
-        """That of its latest claim."""
-        return f"{self.name}{self.claims}"
+BY_SERVERS: Mapping[str, Move] = {
+    "recovery": "recover",
+    "wake-up": "wake",
+    "follow-up": "follow up",
+    "child's follow-up": "follow up the child",
+    "directive to pause": "direct to pause",
+    "directive to cancel": "direct to cancel",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +45,16 @@ class State:
 class Bounds:
     """How far to look: no claim, recovery or wake-up from this revision on; so many appends in a segment at most.
 
-    `overtaking`: a server process may be overtaken by another one anywhere in a request.
+    `outside`: what the world has sent, and may arrive at any time: "pause", "resume", "cancel", "event", "another event", "child's end",
+    "directive to pause", "directive to cancel". `overtaking`: a server process may be overtaken by another one anywhere in a request.
+    `child`: an executor may start a child.
     """
 
     revisions: int
     appends: int
+    outside: tuple[str, ...] = ()
     overtaking: bool = False
+    child: bool = False
 
 
 class Protocol:
@@ -71,11 +64,20 @@ class Protocol:
         self._states = states
         self._bounds = bounds
         self._give_up = give_up or HandBack()
-        self._moves: dict[str, Move] = {"recovery": "recover", "wake-up": "wake"}
+        run_id = states.run_id
+        self._moves: dict[str, Move] = {
+            **BY_SERVERS,
+            "pause": PauseRun(run_id=run_id, operation_id="pause"),
+            "resume": ResumeRun(run_id=run_id, operation_id="resume"),
+            "cancel": CancelRun(run_id=run_id, operation_id="cancel"),
+            "event": SendEvent(run_id=run_id, event=EVENT, data=1, reference="1"),
+            "another event": SendEvent(run_id=run_id, event=EVENT, data=2, reference="2"),
+            "child's end": CancelRun(run_id=CHILD, operation_id="end"),
+        }
 
     def explore(self) -> int:
         """Reach every state; how many there are. Raises Violation, with the way there."""
-        first = State(0, (Owner("A"), Owner("B")), frozenset())
+        first = State(0, (Owner("A"), Owner("B")), frozenset(self._bounds.outside))
         came_from: dict[State, tuple[State, str] | None] = {first: None}
         waiting = deque([first])
         while waiting:
@@ -90,7 +92,7 @@ class Protocol:
         return len(came_from)
 
     def _successors(self, state: State) -> Iterator[tuple[str, State]]:
-        run = self._states.stored[state.stored].run
+        run = self._runs(state)[self._states.run_id].run
         if isinstance(run.state, Stalled):
             raise Violation(f"honest executors made the run {run.state}")
         if run.revision < self._bounds.revisions and isinstance(run.state, Queued):
@@ -98,17 +100,23 @@ class Protocol:
                 yield from self._claims(state, owner)
         for owner in state.owners:
             if owner.waits_for.startswith("append"):
-                yield self._checkpoint(state, owner, "give-up", self._give_up)
+                yield self._send(state, owner, "give-up", owner.give_up(self._states.run_id, self._give_up))
         for name in self._possible(state):
             yield from self._happens(state, name)
 
+    def _runs(self, state: State) -> Runs:
+        return self._states.stored[state.stored]
+
     def _possible(self, state: State) -> list[str]:
-        """The moves that servers can make: whatever was sent may arrive, a run can be recovered, or woken."""
-        run = self._states.stored[state.stored].run
+        """The moves that servers can make: whatever was sent may arrive, a run can be recovered, woken, and followed up."""
+        runs = self._runs(state)
+        run, child = runs[self._states.run_id].run, runs.get(CHILD)
+        arriving = [name for name in sorted(state.sent) if child is not None or name != "child's end"]
+        follow_ups = ["follow-up"] * bool(run.duties) + ["child's follow-up"] * bool(child and child.run.duties)
         if run.revision >= self._bounds.revisions:
-            return [name for name in sorted(state.sent) if not isinstance(self._moves[name], ClaimRun)]
+            return [name for name in arriving if not isinstance(self._moves[name], ClaimRun)] + follow_ups
         by_itself = ["recovery"] if run.claim is not None else ["wake-up"] if run.state.status in PARKED else []
-        return sorted(state.sent) + by_itself
+        return arriving + follow_ups + by_itself
 
     # ---- what executors send
 
@@ -122,23 +130,15 @@ class Protocol:
 
     def _goes_on(self, state: State, owner: Owner) -> Iterator[tuple[str, State]]:
         """What an executor may send that owns the run and waits for nothing."""
+        run_id = self._states.run_id
         if owner.appends < self._bounds.appends:
-            yield self._checkpoint(state, owner, "append", None)
+            yield self._send(state, owner, "append", owner.append(run_id))
+            if self._bounds.child and not owner.has_child:
+                yield self._send(state, owner, "append with a child", owner.start_child(run_id))
         if owner.appends == 0:
-            yield self._send(state, owner, "release", ReleaseClaim(run_id=self._states.run_id, token=owner.token))
-        yield self._checkpoint(state, owner, "park", PARK)
-        yield self._checkpoint(state, owner, "finish", FINISH)
-
-    def _checkpoint(self, state: State, owner: Owner, kind: str, end: SegmentEnd | HandBack | None) -> tuple[str, State]:
-        checkpoint = AppendCheckpoint(
-            run_id=self._states.run_id,
-            token=owner.token,
-            checkpoint_id=f"{owner.claim_id}-{owner.position}-{kind}",
-            position=owner.position,
-            records=(_record(f"{kind} of {owner.claim_id} at {owner.position}", is_start=end is None),),
-            end=end,
-        )
-        return self._send(state, owner, kind, checkpoint)
+            yield self._send(state, owner, "release", ReleaseClaim(run_id=run_id, token=owner.token))
+        for kind, end in owner.ends(run_id):
+            yield self._send(state, owner, kind, end)
 
     def _keep(self, state: State, owner: Owner) -> State:
         """The claim is refreshed from now on."""
@@ -146,7 +146,8 @@ class Protocol:
         return replace(state, sent=state.sent | {name})
 
     def _send(self, state: State, owner: Owner, kind: str, operation: Operation[Any]) -> tuple[str, State]:
-        name = self._name(f"{kind} of {owner.claim_id}" + (f" at {owner.position}" if owner.token else ""), operation)
+        at = f" at {owner.position}" if isinstance(operation, AppendCheckpoint | ReleaseClaim) else ""
+        name = self._name(f"{kind} of {owner.claim_id}{at}", operation)
         after = _with(state, owner, replace(owner, waits_for=name))
         return f"{name} is sent", replace(after, sent=state.sent | {name})
 
@@ -193,22 +194,17 @@ class Protocol:
         if owner is None:
             return
         match answer:
-            case Claimed(token=token, position=position):
-                heard = replace(owner, token=token, position=position, waits_for="")
+            case Claimed():
+                heard = owner.claimed(answer)
                 state = self._keep(state, heard)
-            case Appended(token=token, position=position) | Overtaken(token=token, position=position):
-                heard = replace(owner, token=token, position=position, appends=owner.appends + 1, waits_for="")
+            case Appended() | Overtaken():
+                heard = owner.appended(answer)
+            case InboxMoved():
+                heard = owner.refused(answer)
             case _:
                 yield "its segment ends", _with(state, owner, Owner(owner.name, owner.claims))
                 return
         yield from self._goes_on(_with(state, owner, heard), heard)
-
-
-def _record(task_id: str, *, is_start: bool) -> KnownRecord:
-    at = TimestampMs(1)
-    if is_start:
-        return TaskStarted(at=at, task_id=task_id, name="t", input_hash="h", ordinal=0, attempt=1)
-    return TaskCancelled(at=at, task_id=task_id)
 
 
 def _with(state: State, old: Owner, new: Owner) -> State:

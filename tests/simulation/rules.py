@@ -8,7 +8,7 @@ from aiki_push.domain.run import Run
 from aiki_push.domain.run_states import PARKED, Queued, Stalled
 from aiki_push.domain.run_transitions import LEGAL
 from aiki_push.domain.waits import earliest_deadline
-from tests.simulation.inbox_rules import faults_of_inbox
+from tests.simulation.inbox_rules import faults_of_inbox, faults_of_timeouts
 from tests.simulation.record_rules import faults_of_records
 from tests.simulation.stored import Stored, transitions_in
 
@@ -113,6 +113,7 @@ def faults_between(before: Stored, after: Stored) -> Iterator[str]:
     ):
         yield f"the run is {before.run.state.status}, and was changed"
     yield from _faults_of_owners(before, after, new)
+    yield from faults_of_timeouts(before, after)
 
 
 def _faults_of_step(before: Stored, after: Stored, entered: list[Transition]) -> Iterator[str]:
@@ -123,7 +124,7 @@ def _faults_of_step(before: Stored, after: Stored, entered: list[Transition]) ->
     obeyed = {"pause": ("paused", "stalled"), "cancel": ("cancelled",)}
     has_ended = after.run.state.status in ("completed", "failed", "cancelled")
     if directive and entered and not has_ended and after.run.state.status not in obeyed[directive.action]:
-        yield f"the run was to be {directive.action}d, and is {after.run.state}: nobody will do it any more"
+        yield f"the directive to {directive.action} is gone, and the run {after.run.state}: nobody will do it any more"
     if directive and not entered and after.run.directive is None:
         yield "what the run's owner was directed to do is forgotten"
 

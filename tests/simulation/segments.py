@@ -3,10 +3,12 @@
 from collections import Counter
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from datetime import datetime
 from random import Random
 from typing import Any, Protocol, TypeVar
 
 from aiki_push import Run, TaskInfo
+from aiki_push.domain.log_records import TaskStarted
 from aiki_push.ports.api.checkpoints import AppendCheckpoint
 from aiki_push.ports.api.claims import Claimed, ClaimRun, Inbox
 from aiki_push.ports.api.operation import Operation
@@ -22,8 +24,8 @@ PACES_S = (0.1, 3.0, 40.0)
 OVERLONG_WORK_S = 120.0
 """Longer than a claim lives without being refreshed."""
 
-LONGEST_RESULT = 2_500
-"""Characters: above what a header's tail takes, so that some transitions need a slot of their own."""
+LONG_RESULTS = (0, 0, 0, 0, 2_500, 2_500, 40_000)
+"""Characters, at most: above what a header's tail takes, so that some transitions need a slot of their own; above what a slot does."""
 
 
 class Records(Protocol):
@@ -31,6 +33,10 @@ class Records(Protocol):
 
     def starts(self, run_id: str, claim_id: str, task_id: str, attempt: int) -> int:
         """How often the log allows this attempt to run under this claim."""
+        ...
+
+    def was_woken(self, run_id: str, name: str, since: int) -> bool:
+        """Whether somebody woke the run from the sleeps of this name at `since` or later."""
         ...
 
 
@@ -44,11 +50,17 @@ class SegmentFacts:
     claim_id: str = ""
     revision: int = 0
     knows_that_it_lost: bool = False
+    knows_that_it_must_stop: bool = False
 
     def sends(self, operation: Operation[Any]) -> None:
         """The executor asks the server for something."""
-        if isinstance(operation, AppendCheckpoint):
-            self.executions.traces.sends(self.claim_id, operation.checkpoint_id)
+        if not isinstance(operation, AppendCheckpoint):
+            return
+        is_new = self.executions.traces.sends(self.claim_id, operation.checkpoint_id)
+        begins = operation.calls or any(isinstance(record, TaskStarted) for record in operation.records)
+        if is_new and begins and self.knows_that_it_must_stop:
+            what = f"{self.process.name} begins something new in run {self.run_id}, which it was directed to stop"
+            self.executions.schedule.report(what)
 
     def heard(self, operation: Operation[Any], answer: object) -> None:
         """The server answered."""
@@ -56,6 +68,8 @@ class SegmentFacts:
             self.claim_id, self.revision = operation.claim_id, answer.run.revision
         elif isinstance(answer, Inbox) and answer.revision != self.revision:
             self.told_lost()
+        elif isinstance(answer, Inbox) and answer.directive is not None:
+            self.process.when_idle(self._must_stop)
 
     def told_lost(self) -> None:
         """The server says that the run moved on. Once the process has dealt with that, it must know."""
@@ -63,6 +77,9 @@ class SegmentFacts:
 
     def _know(self) -> None:
         self.knows_that_it_lost = True
+
+    def _must_stop(self) -> None:
+        self.knows_that_it_must_stop = True
 
 
 _segment: ContextVar[SegmentFacts] = ContextVar("the simulation's segment")
@@ -81,8 +98,20 @@ def current_segment() -> SegmentFacts | None:
 def saw(run: Run, what: T) -> T:
     """`what`, which the workflow that calls this was given now: every replay must be given the same, at the same time."""
     if (segment := current_segment()) is not None:
-        segment.executions.traces.saw(segment.claim_id, f"{what} at {run.now():%H:%M:%S.%f}")
+        segment.executions.traces.saw(segment.claim_id, f"{what!s:.60} at {run.now():%H:%M:%S.%f}")
     return what
+
+
+def check(is_right: bool, what: str) -> None:
+    """Something that the workflow that calls this can tell by itself."""
+    if not is_right and (segment := current_segment()) is not None:
+        segment.executions.schedule.report(f"the workflow of run {segment.run_id} finds that {what}")
+
+
+def wakes_since(run: Run, name: str, since: datetime) -> bool:
+    """Whether an early wake of this sleep lies in the run's inbox that is not older than `since`."""
+    segment = current_segment()
+    return segment is None or segment.executions.records.was_woken(run.id, name, int(since.timestamp() * 1_000))
 
 
 @dataclass(slots=True)
@@ -115,7 +144,7 @@ class Executions:
         """An execution ends. Its result, which is like no other's."""
         key = (self._segment().claim_id, info.task_id, info.attempt)
         nonce = sum(map(len, self.results.values()))
-        padding = "." * (self.random.randrange(LONGEST_RESULT) if self.random.random() < 0.2 else 0)
+        padding = "." * int(self.random.random() * self.random.choice(LONG_RESULTS))
         result = f"{what}#{nonce}{padding}"
         self.results.setdefault(key, set()).add(result)
         return result

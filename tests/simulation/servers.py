@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from aiki_push.adapters.storage.memory.table import MemoryTable
@@ -12,19 +12,21 @@ from aiki_push.adapters.storage.table import Item, Page, Query, Table, Write
 from aiki_push.domain.changes import Change
 from aiki_push.domain.controls import decide_directive
 from aiki_push.domain.errors import ApiError, IllegalTransition, StorageUnavailable
+from aiki_push.domain.inbox import Message
 from aiki_push.domain.limits import Limits
 from aiki_push.domain.run import Directive, Run
-from aiki_push.domain.values import DurationMs
+from aiki_push.domain.values import DurationMs, TimestampMs
 from aiki_push.ports.api.checkpoints import AppendCheckpoint
 from aiki_push.ports.api.operation import Operation
 from aiki_push.ports.clock import Clock
 from aiki_push.ports.entropy import Entropy
 from aiki_push.ports.publisher import Publisher
-from aiki_push.ports.store import Store
+from aiki_push.ports.store import LogPage, RunContents, Store
 from aiki_push.ports.wakeups import Hint, Wakeups
 from aiki_push.server.attention.advance import Attention
 from aiki_push.server.attention.recover import recover
 from aiki_push.server.attention.sweep import SweepPlan, sweep
+from aiki_push.server.context import ServerContext
 from aiki_push.server.service import Server
 from aiki_push.testing import FaultyTable, LocalSystem
 from tests.simulation.faults import SECOND_US, Misfortune
@@ -32,7 +34,8 @@ from tests.simulation.fibers import Crashed, Fibers
 from tests.simulation.schedule import Schedule, SeededEntropy, VirtualClock
 
 NAMESPACE = "default"
-SWEEP_INTERVAL_US = 60 * SECOND_US
+SWEEP_INTERVAL_S = 60
+SMALL_PAGE_BYTES = 1_500
 
 StoreFactory: TypeAlias = Callable[[Table, Clock, Entropy], Store]
 
@@ -46,12 +49,45 @@ def label(operation: Operation[Any]) -> str:
     return " ".join(words)
 
 
+class SmallPagesStore(SingleTableStore):
+    """Gives logs and inboxes in small parts, so that executors have to ask for more."""
+
+    def load_contents(self, namespace: str, run_id: str, *, max_bytes: int) -> RunContents:
+        """See Store."""
+        return super().load_contents(namespace, run_id, max_bytes=min(max_bytes, SMALL_PAGE_BYTES))
+
+    def log(self, namespace: str, run_id: str, *, after: int, max_bytes: int) -> LogPage:
+        """See Store."""
+        return super().log(namespace, run_id, after=after, max_bytes=min(max_bytes, SMALL_PAGE_BYTES))
+
+    def inbox(self, namespace: str, run_id: str, *, after: int, max_bytes: int | None = None) -> tuple[Message, ...]:
+        """See Store."""
+        return super().inbox(namespace, run_id, after=after, max_bytes=None if max_bytes is None else SMALL_PAGE_BYTES // 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a server is made of; those of `tests.simulation.planted` have a fault."""
+
+    store: StoreFactory = SingleTableStore
+    server: Callable[[ServerContext], Server] = Server
+
+
+SOUND = Parts()
+SOUND_WITH_SMALL_PAGES = Parts(store=SmallPagesStore)
+
+
 class ServerClock(VirtualClock):
-    """The clock of a server process, which may sleep."""
+    """The clock of a server process, which may sleep. Clocks of two processes differ a little."""
 
     def __init__(self, schedule: Schedule, fibers: Fibers) -> None:
         super().__init__(schedule)
         self._fibers = fibers
+
+    def now(self) -> TimestampMs:
+        """See Clock."""
+        fiber = self._fibers.current
+        return TimestampMs(super().now() + (fiber.skew_ms if fiber else 0))
 
     def sleep(self, duration_ms: DurationMs) -> None:
         """See Clock."""
@@ -91,9 +127,10 @@ class UnreliableTable(FaultyTable):
         return page
 
     def _access(self, what: str) -> None:
-        if self._fibers.current is None:
+        fiber = self._fibers.current
+        if fiber is None:
             return
-        self._fibers.pause(self._misfortune.access_us(), what)
+        self._fibers.pause(self._misfortune.access_us() * fiber.slowness, what)
         if self._misfortune.strikes(self._misfortune.faults.crash):
             raise Crashed
         if self._misfortune.strikes(self._misfortune.faults.refuse):
@@ -112,10 +149,12 @@ class Servers:
         wakeups: Wakeups,
         publisher: Publisher,
         limits: Limits,
-        store: StoreFactory = SingleTableStore,
+        parts: Parts,
+        sweep_interval_s: int,
     ) -> None:
         self._schedule = schedule
-        self._fibers = Fibers(schedule)
+        self.sweep_interval_s = sweep_interval_s
+        self._fibers = Fibers(schedule, misfortune.skew_ms, misfortune.slowness)
         self.pause = self._fibers.pause
         self.crash_all = self._fibers.crash_all
         self.memory = MemoryTable()
@@ -124,12 +163,12 @@ class Servers:
         clock, entropy = ServerClock(schedule, self._fibers), SeededEntropy(schedule.random)
         self.context = replace(
             LocalSystem(table, clock=clock, limits=limits).context,
-            store=store(table, clock, entropy),
+            store=parts.store(table, clock, entropy),
             payloads=TablePayloadStore(table, clock, entropy),
             entropy=entropy,
             wakeups=wakeups,
         )
-        self.server = Server(self.context)
+        self.server = parts.server(self.context)
         self._attention = Attention(self.context, publisher)
 
     def request(self, operation: Operation[Any], on_answer: Callable[[object], None]) -> None:
@@ -166,9 +205,9 @@ class Servers:
         self._fibers.spawn(f"directive to {directive.action} run {run.id}", call, self._check)
 
     def sweep_for_ever(self) -> None:
-        """Sweep now and every minute."""
+        """Sweep now, and again and again."""
         self._fibers.spawn("sweep", lambda: sweep(self.context, self._attention, SweepPlan()), self._check)
-        self._schedule.later(SWEEP_INTERVAL_US, "the next sweep", self.sweep_for_ever)
+        self._schedule.later(self.sweep_interval_s * SECOND_US, "the next sweep", self.sweep_for_ever)
 
     def _check(self, outcome: object) -> None:
         if isinstance(outcome, BaseException) and not isinstance(outcome, StorageUnavailable | Crashed):

@@ -6,7 +6,6 @@ from datetime import timedelta
 from random import Random
 from typing import Any
 
-from aiki_push.adapters.storage.store import SingleTableStore
 from aiki_push.domain.errors import AikiError
 from aiki_push.domain.limits import Limits
 from aiki_push.domain.run import Directive, Run
@@ -15,26 +14,29 @@ from aiki_push.domain.waits import ANY_KEY
 from aiki_push.ports.api.controls import RequeueRun, ResumeRun
 from aiki_push.ports.api.events import SendEvent
 from aiki_push.ports.api.operation import Operation
-from tests.simulation import outsiders
+from tests.simulation import scenes
 from tests.simulation.audit import Audit
-from tests.simulation.faults import CALM, SECOND_US, Misfortune, draw
+from tests.simulation.faults import CALM, SECOND_US, Misfortune
 from tests.simulation.final_rules import faults_of_the_end, is_quiet
 from tests.simulation.fleet import Fleet, client_of
 from tests.simulation.network import Network, NetworkPublisher, NetworkWakeups
 from tests.simulation.outsiders import Outsiders
 from tests.simulation.process import start_process
 from tests.simulation.schedule import Schedule, Violation
-from tests.simulation.segments import PACES_S, Executions
-from tests.simulation.servers import NAMESPACE, Servers, StoreFactory
+from tests.simulation.segments import Executions
+from tests.simulation.servers import NAMESPACE, SOUND, SOUND_WITH_SMALL_PAGES, SWEEP_INTERVAL_S, Parts, Servers
 from tests.simulation.workflows import SCENARIOS
 
 STEPS = 3_000
 """Turns in the time of faults."""
 
-CALM_STEPS = 60_000
+CALM_STEPS = 20_000
 """Turns within which everything must have ended after the faults have."""
 
 LONGEST_START_DELAY_S = 120
+
+SHARED = ("kid", "shared", "shared")
+"""The run that the parents of one workflow share, its reference and its input: here it is nobody's child."""
 
 AFTERMATH_US = 300 * SECOND_US
 """For so long after the last run ended, messages may still arrive."""
@@ -51,43 +53,42 @@ class Failure(AssertionError):
 class Simulation:
     """The whole system of one seed."""
 
-    def __init__(self, seed: int, store: StoreFactory = SingleTableStore) -> None:
+    def __init__(self, seed: int, parts: Parts | None = None) -> None:
         random = Random(seed)
         self.schedule = Schedule(random)
-        self.misfortune = Misfortune(random, draw(random))
+        scene = scenes.draw(random)
+        self.misfortune = Misfortune(random, scene.faults)
         self.audit = Audit(self.schedule.report)
         self.network = network = Network(self.schedule, self.misfortune)
         self.fleet = Fleet(self.schedule, self.misfortune, network)
-        self.world = Outsiders(self.schedule, network, self.audit, outsiders.draw(random))
+        self.world = Outsiders(self.schedule, network, self.audit, scene.habits)
         self.servers = network.servers = Servers(
             self.schedule,
             self.misfortune,
             observe=self.audit.observe,
             wakeups=NetworkWakeups(network),
             publisher=NetworkPublisher(network, self.fleet.deliver),
-            limits=Limits(),
-            store=store,
+            limits=random.choice([Limits(), Limits(max_age_ms=600_000, max_recoveries=3)]),
+            sweep_interval_s=scene.sweep_interval_s,
+            parts=parts or random.choice([SOUND, SOUND_WITH_SMALL_PAGES]),
         )
-        pace_s = random.choice(PACES_S)
-        executions = Executions(self.schedule, self.audit, self.audit.traces, random, pace_s)
+        executions = Executions(self.schedule, self.audit, self.audit.traces, random, scene.pace_s)
         self.audit.executions = self.fleet.executions = executions
         self._starter = start_process("client", self.schedule)
-        names = [name for name in sorted(SCENARIOS) if not SCENARIOS[name].takes_input]
-        self._starts = [
-            self._starter.spawn(self._start(name, f"start {number}", network))
-            for number, name in enumerate(random.choices(names, k=random.randint(1, 5)))
-        ]
+        self._starts = [self._starter.spawn(self._start(name, f"start {number}")) for number, name in enumerate(scene.names)]
+        if "sharing" in scene.names and random.random() < 0.5:
+            self._starts.append(self._starter.spawn(self._start(*SHARED)))
         self.servers.sweep_for_ever()
         self._calm = random.choice([CALM, replace(CALM, lose_hints=1)])
 
-    async def _start(self, name: str, reference: str, network: Network) -> None:
-        client = client_of(self._starter, self.schedule, network)
+    async def _start(self, name: str, reference: str, *given: str) -> None:
+        client = client_of(self._starter, self.schedule, self.network)
         start = SCENARIOS[name].version.with_("reference.id", reference)
         if self.schedule.random.random() < 0.3:
             start = start.with_("delay", timedelta(seconds=self.schedule.random.randint(1, LONGEST_START_DELAY_S)))
         while True:
             try:
-                await start.start(client)
+                await start.start(client, *given)
             except AikiError as error:
                 self.schedule.note(f"client: {name} could not be started: {error!r}")
             else:
@@ -101,7 +102,7 @@ class Simulation:
                 self.schedule.step()
             self._calm_down()
             self._finish()
-            if faults := list(faults_of_the_end(self.audit.stored)):
+            if faults := list(faults_of_the_end(self.audit.stored, self.audit.content)):
                 raise Violation("; ".join(faults))
         finally:
             self.servers.crash_all()
@@ -126,6 +127,7 @@ class Simulation:
     def _calm_down(self) -> None:
         self.schedule.note("the faults end")
         self.misfortune.faults = self._calm
+        self.servers.sweep_interval_s = SWEEP_INTERVAL_S
         self.network.heal()
         self.fleet.thaw()
 
@@ -157,10 +159,10 @@ class Simulation:
     def _wanted(self, run: Run) -> Operation[Any] | None:
         """What `run` needs from outside."""
         operation_id = f"mend-{run.revision}"
-        if run.state == Stalled(reason="crash_loop"):
-            return RequeueRun(run_id=run.id, operation_id=operation_id)
         if isinstance(run.state, Stalled):
-            raise Violation(f"run {run.id} is stalled: {self.audit.stored[run.id].transitions[-1]}")
+            if run.state.reason not in ("crash_loop", "undelivered"):
+                raise Violation(f"run {run.id} is stalled: {self.audit.stored[run.id].transitions[-1]}")
+            return RequeueRun(run_id=run.id, operation_id=operation_id)
         if isinstance(run.state, Paused) and not self.world.habits.leaves_paused:
             return ResumeRun(run_id=run.id, operation_id=operation_id)
         events = [wait.key for wait in run.waits if wait.kind == "event"]
@@ -173,9 +175,9 @@ class Simulation:
         return [f"{run_id} {stored.run.workflow} {stored.run.state}" for run_id, stored in self.audit.stored.items()]
 
 
-def simulate(seed: int, steps: int = STEPS, store: StoreFactory = SingleTableStore) -> Simulation:
+def simulate(seed: int, steps: int = STEPS, parts: Parts | None = None) -> Simulation:
     """The simulation of `seed`, over. Raises Failure."""
-    simulation = Simulation(seed, store)
+    simulation = Simulation(seed, parts)
     try:
         simulation.run(steps)
     except Violation as violation:

@@ -12,12 +12,16 @@ from aiki_push.domain.values import RunId
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The header; slots and messages in the order of their numbers; the runs that are still to be told of the end."""
+    """The header; slots and messages in the order of their numbers; the runs that are still to be told of the end.
+
+    `claimed_seq` is the last message that was there when the present owner claimed the run.
+    """
 
     run: Run
     slots: tuple[LogSlot, ...]
     messages: tuple[Message, ...] = ()
     watchers: frozenset[RunId] = frozenset()
+    claimed_seq: int = 0
 
     @property
     def is_sealed(self) -> bool:

@@ -6,12 +6,18 @@ from aiki_push import Run, fixed, workflow
 from aiki_push.errors import OutcomeUnknown, TaskFailed
 from tests.simulation.endings import FAILED, Scenario
 from tests.simulation.segments import saw
-from tests.simulation.work import careful, do, hopeless, insist
+from tests.simulation.work import blink, careful, do, hopeless, insist
 
 
 @workflow("sequence").v("1")
 async def sequence(run: Run) -> list[str]:
     return [await do(run, what) for what in "abcde"]
+
+
+@workflow("busy").v("1")
+async def busy(run: Run) -> list[str]:
+    """So much that whoever wants to stop it may be too slow."""
+    return [saw(run, await blink.start(run, "a")) for _ in range(40)]
 
 
 @workflow("chains").v("1")
@@ -102,6 +108,7 @@ async def once(run: Run) -> list[str]:
 
 SCENARIOS = (
     Scenario(sequence, ["a", "b", "c", "d", "e"]),
+    Scenario(busy, ["a"] * 40),
     Scenario(chains, [["a0", "a1"], ["b0", "b1"], ["c0", "c1"]]),
     Scenario(group, ["a", "b", "c"]),
     Scenario(broken_group, ["after"]),

@@ -1,9 +1,12 @@
 """What workflows saw, in order: each replay must see again what is recorded, whatever an executor saw that was lost with it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from aiki_push.domain.values import RunId
+
+LENGTH = 40
+"""So many characters are enough to tell the data of events from each other."""
 
 
 @dataclass(slots=True)
@@ -32,14 +35,19 @@ class Traces:
             self.report(f"under claim {claim_id} the workflow sees {what} where it saw {given[len(seen)]}, after {seen}")
         seen.append(what)
 
-    def sends(self, claim_id: str, checkpoint_id: str) -> None:
-        """The owner sends a checkpoint, perhaps once more."""
+    def sends(self, claim_id: str, checkpoint_id: str) -> bool:
+        """The owner sends a checkpoint; whether it does so for the first time."""
+        is_new = checkpoint_id not in self._sent
         self._sent.setdefault(checkpoint_id, (claim_id, len(self._seen.get(claim_id, []))))
+        return is_new
 
-    def committed(self, run_id: RunId, attempt: int, checkpoint_id: str) -> None:
-        """The checkpoint was committed."""
+    def committed(self, run_id: RunId, attempt: int, checkpoint_id: str, received: Iterable[str] = ()) -> None:
+        """The checkpoint was committed. It says that the workflow `received` events with these data."""
         claim_id, length = self._sent[checkpoint_id]
         seen, given = self._seen.get(claim_id, [])[:length], self._given[claim_id]
         if len(seen) < len(given):
             self.report(f"claim {claim_id} writes before its workflow saw {given[len(seen) :]} again")
         self._lasting[run_id, attempt] = seen
+        for data in received:
+            if not any(what.startswith(data[:LENGTH]) for what in seen):
+                self.report(f"claim {claim_id} writes that its workflow received {data[:LENGTH]}, and it saw {seen}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from aiki_push import Event, Run, TimedOut, event, fixed, workflow
 from tests.simulation.endings import Scenario
-from tests.simulation.segments import saw
+from tests.simulation.segments import check, saw, wakes_since
 from tests.simulation.work import do
 
 bell = event("bell", str)
@@ -18,14 +18,21 @@ NOTHING = "nothing"
 
 async def hear(run: Run, what: Event[str], seconds: float | None = None) -> str:
     """The next event's data, NOTHING where none comes in time."""
-    heard = await what.wait(run, timeout=None if seconds is None else timedelta(seconds=seconds))
-    return saw(run, NOTHING if isinstance(heard, TimedOut) else heard.data)
+    began, timeout = run.now(), None if seconds is None else timedelta(seconds=seconds)
+    heard = await what.wait(run, timeout=timeout)
+    if isinstance(heard, TimedOut):
+        check(run.now() - began >= (timeout or timedelta.max), f"no {what.name} came, and {timeout} had not passed since {began}")
+        return saw(run, NOTHING)
+    return saw(run, heard.data)
 
 
 async def doze(run: Run, name: str, seconds: float) -> str:
     """Whether the sleep was ended early."""
-    slept = await run.sleep(name, timedelta(seconds=seconds))
-    return saw(run, "woken" if slept.woken_early else "slept")
+    began = run.now()
+    if not (await run.sleep(name, timedelta(seconds=seconds))).woken_early:
+        return saw(run, "slept")
+    check(wakes_since(run, name, began), f"it was woken from {name} by what came before {began}")
+    return saw(run, "woken")
 
 
 async def first_of(*contenders: Coroutine[Any, Any, str]) -> str:

@@ -1,16 +1,17 @@
 """What the simulation's workflows do: tasks whose every result is like no other's."""
 
 import asyncio
+from math import inf
 
 from aiki_push import Run, fixed, task, task_info
 from tests.simulation.segments import current_segment, saw
 
 
-async def work(what: str) -> str:
+async def work(what: str, at_most_s: float = inf) -> str:
     """One execution of a handler: it takes its time, and its result is like no other's."""
     segment, info = current_segment(), task_info()
     assert segment is not None
-    await asyncio.sleep(segment.executions.begin(info))
+    await asyncio.sleep(min(segment.executions.begin(info), at_most_s))
     return segment.executions.end(info, what)
 
 
@@ -36,6 +37,11 @@ async def hopeless(what: str) -> None:
 @task("careful", interrupted="fail")
 async def careful(what: str) -> str:
     return await work(what)
+
+
+@task("blink")
+async def blink(what: str) -> str:
+    return await work(what, at_most_s=0.1)
 
 
 async def do(run: Run, what: str) -> str:
