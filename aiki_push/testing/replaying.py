@@ -1,14 +1,15 @@
 """Checking changed code against what runs did: a replay that executes nothing and writes nothing."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from aiki_push.domain.errors import AikiError, SettingsError
 from aiki_push.domain.inbox import Message
-from aiki_push.domain.log_records import RecordedError, Transition
+from aiki_push.domain.log_records import AnyRecord, RecordedError, Transition
 from aiki_push.domain.run import RunOptions
+from aiki_push.domain.run_states import Queued, Running
 from aiki_push.domain.values import Json, RunId
 from aiki_push.ports.api.checkpoints import Complete
 from aiki_push.sdk.replay.divergence import Titled, explain
@@ -91,9 +92,17 @@ def replay(
         while replayer.turn():
             pass
         _check(replayer, is_done=main.done())
-        return _replayed(version, replayer, main, last.error if last else None)
+        return _replayed(version, replayer, main, _error_in(records))
     finally:
         replayer.loop.drop()
+
+
+def _error_in(records: Sequence[AnyRecord]) -> RecordedError | None:
+    """What the latest execution raised, whatever became of the run since: before its next attempt it may be paused or cancelled."""
+    for record in reversed(records):
+        if isinstance(record, Transition) and (record.error is not None or isinstance(record.state, Queued | Running)):
+            return record.error
+    return None
 
 
 def _check_caller() -> None:

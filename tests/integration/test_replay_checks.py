@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from aiki_push import Run, task, workflow
+from aiki_push import Run, fixed, task, workflow
 from aiki_push.domain.errors import SettingsError
 from aiki_push.domain.log_records import AnyRecord, UnknownRecord
-from aiki_push.testing import DoesNotFit, Replayed, replay
+from aiki_push.testing import DoesNotFit, Harness, Replayed, replay
 from tests.integration.orders_to_replay import (
     MONTH_S,
     ORIGINAL,
@@ -140,6 +140,23 @@ def test_code_that_fails_as_the_run_did_fits() -> None:
     assert result.error is not None
     assert result.error.name == "TaskFailed"
     assert called == ["charge"]
+
+
+@pytest.mark.parametrize("then", ["waits", "is paused", "is cancelled"])
+def test_code_that_fails_as_the_run_did_fits_before_its_next_attempt_too(then: str) -> None:
+    version = order_version(charge_only).with_("retry", fixed(max_attempts=2, delay_ms=3_600_000))
+    with Harness(version) as harness:
+
+        async def scenario() -> str:
+            handle = await version.start(harness.client, Order(order_id="7"))
+            await harness.settle()
+            if then != "waits":
+                await (handle.pause() if then == "is paused" else handle.cancel())
+            return handle.id
+
+        history = harness.records(harness.run(scenario()))
+    result = replay(version, history)
+    assert (result.has_ended, result.error and result.error.name) == (True, "TaskFailed")
 
 
 def test_code_that_fails_by_another_error_does_not_fit() -> None:

@@ -11,12 +11,18 @@ from tests.simulation.schedule import Violation
 from tests.simulation.simulation import STEPS, Failure, simulate
 from tests.simulation.stored_states import StoredStates
 
-SEEDS = 400
+SEEDS = 600
 BOUNDS = (
-    Bounds(revisions=6, appends=1),
     Bounds(revisions=4, appends=2),
-    Bounds(revisions=4, appends=1, overtaking=True),
-    Bounds(revisions=3, appends=2, overtaking=True),
+    Bounds(revisions=3, appends=1, overtaking=True),
+    Bounds(revisions=3, appends=1, outside=("event", "pause", "resume")),
+    Bounds(revisions=3, appends=1, outside=("event", "cancel"), child=True),
+    Bounds(revisions=3, appends=1, outside=("cancel", "child's end"), child=True),
+    Bounds(revisions=3, appends=1, outside=("event", "directive to pause", "directive to cancel")),
+    Bounds(revisions=2, appends=1, outside=("event", "another event"), overtaking=True),
+    Bounds(revisions=2, appends=1, outside=("pause", "resume", "cancel"), overtaking=True),
+    Bounds(revisions=2, appends=1, outside=("event", "directive to cancel"), overtaking=True),
+    Bounds(revisions=2, appends=1, outside=("cancel", "child's end"), child=True, overtaking=True),
 )
 LAST_LINES = 200
 

@@ -12,7 +12,7 @@ LONG_DELAYS_US = (2 * SECOND_US, 20 * SECOND_US, 200 * SECOND_US)
 """A long delay is at most one of these: about as long as a task takes, as an executor waits, or as two claims live."""
 
 SLOWNESS = 20
-"""Of a slow process: while it looks and decides, a quick executor writes."""
+"""Of a slow request: while it looks and decides, a quick executor writes."""
 
 PAUSES_S = ((0, 5), (85, 125), (125, 300))
 """A pause is short, or about as long as a claim lives, or longer."""
@@ -26,7 +26,7 @@ class Faults:
     lose_hints: hints alone.
     refuse: an access to the table fails, before it has an effect or afterwards.
     stall: an access to the table takes long.
-    slow: a server process takes its time all along.
+    slow: a request of the world's is served slowly.
     crash: the server process dies at an access to the table.
     stale: an index shows what it showed before.
     skew: how wrong the clocks of servers are, in seconds.
@@ -105,7 +105,7 @@ class Misfortune:
         return [self._delay_us(self.faults.delay) for _ in range(copies)]
 
     def slowness(self) -> int:
-        """How many times slower than others a server process is."""
+        """How many times slower than an executor's a request of the world's is served."""
         return SLOWNESS if self.strikes(self.faults.slow) else 1
 
     def access_us(self) -> int:

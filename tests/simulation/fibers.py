@@ -68,21 +68,20 @@ class Fiber:
 
 
 class Fibers:
-    """The fibers of one simulation. Each has a clock that is wrong by `skew_ms`, and its `slowness`."""
+    """The fibers of one simulation. Each has a clock that is wrong by `skew_ms`."""
 
-    def __init__(self, schedule: Schedule, skew_ms: Callable[[], int], slowness: Callable[[], int]) -> None:
+    def __init__(self, schedule: Schedule, skew_ms: Callable[[], int]) -> None:
         self.current: Fiber | None = None
         self._skew_ms = skew_ms
-        self._slowness = slowness
         self._schedule = schedule
         self._alive: dict[Fiber, None] = {}
         self._numbers = 0
 
-    def spawn(self, what: str, call: Callable[[], object], on_end: Callable[[object], None]) -> None:
-        """Begin a call of the server."""
+    def spawn(self, what: str, call: Callable[[], object], on_end: Callable[[object], None], slowness: int = 1) -> None:
+        """Begin a call of the server, of which each access to the table takes `slowness` times as long as usual."""
         self._numbers += 1
         fiber = Fiber(f"server {self._numbers}: {what}", call, on_end, self, self._schedule.now_us)
-        fiber.skew_ms, fiber.slowness = self._skew_ms(), self._slowness()
+        fiber.skew_ms, fiber.slowness = self._skew_ms(), slowness
         self._alive[fiber] = None
         self._schedule.add(fiber)
 

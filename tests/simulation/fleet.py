@@ -4,8 +4,11 @@ import asyncio
 from contextvars import copy_context
 from math import inf
 from random import Random
+from typing import TypeVar
 
 from aiki_push.domain.errors import ApiError, ServerUnreachable
+from aiki_push.ports.api.claims import Inbox
+from aiki_push.ports.api.operation import Api, Operation
 from aiki_push.ports.publisher import ReadyRun
 from aiki_push.sdk.client import Client
 from aiki_push.sdk.executor import Executor, ExecutorConfig
@@ -15,8 +18,10 @@ from tests.simulation.faults import SECOND_US, Misfortune
 from tests.simulation.network import Network, NetworkApi
 from tests.simulation.process import Process, start_process
 from tests.simulation.schedule import Schedule, SeededEntropy, VirtualClock
-from tests.simulation.segments import Executions, SegmentFacts, enter_segment
+from tests.simulation.segments import Executions, SegmentFacts, current_segment, enter_segment
 from tests.simulation.workflows import SCENARIOS
+
+R = TypeVar("R")
 
 LONGEST_SKEW_MS = 3_600_000
 LONGEST_START_US = 60 * SECOND_US
@@ -49,6 +54,25 @@ class TaskKeeper(ClaimKeeper):
                 is_held = await self.refresh(api)
             else:
                 is_held = await self.ask(api)
+
+    async def ask(self, api: Api) -> bool:
+        """See ClaimKeeper."""
+        return await super().ask(Overheard(api))
+
+
+class Overheard:
+    """An Api whose answers of news are noted."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self.close = api.close
+
+    async def call(self, operation: Operation[R]) -> R:
+        """See Api."""
+        answer = await self._api.call(operation)
+        if isinstance(answer, Inbox) and (segment := current_segment()):
+            segment.told_news(answer)
+        return answer
 
 
 def keeper(news_interval_s: float) -> type[TaskKeeper]:

@@ -1,6 +1,7 @@
 """The invariants of what a run was told: no message lost, given twice or slept through; and of those who are to be told of its end."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from aiki_push.domain.inbox import Message, MessageKind
 from aiki_push.domain.log_records import AnyRecord, Received, WaitEnded, WaitStarted
@@ -60,12 +61,13 @@ def _faults_of_seen(stored: Stored, received: list[Received], records: tuple[Any
     """Nobody parks on what has come already."""
     seen = stored.messages[: stored.run.seen_seq]
     taken = {record.seq for record in received if record.kind == "event"}
-    begun = {(one.key, one.ordinal): at for one, at in _begun(records) if one.kind == "sleep"}
+    begun = {(one.record.key, one.record.ordinal): one for one in _begun(records) if one.record.kind == "sleep"}
     for wait in stored.run.waits:
         for message in seen:
             if wait.key == ANY_KEY or not _is_wanted(message, wait) or message.seq in taken:
                 continue
-            if wait.kind == "sleep" and message.at < begun.get((wait.key, wait.ordinal), message.at):
+            began = begun.get((wait.key, wait.ordinal)) if wait.kind == "sleep" else None
+            if began is not None and not began.may_be_ended_by(message):
                 continue
             yield f"the run is parked on {wait.kind} {wait.key}, and has seen message {message.seq}, which ends that"
 
@@ -73,27 +75,41 @@ def _faults_of_seen(stored: Stored, received: list[Received], records: tuple[Any
 def faults_of_timeouts(before: Stored, after: Stored) -> Iterator[str]:
     """No wait times out while a message is there that came in time and that its executor saw when it claimed the run."""
     records = after.records
-    begun = {(one.kind, one.key, one.ordinal): (one, at) for one, at in _begun(records)}
+    begun = {(one.record.kind, one.record.key, one.record.ordinal): one for one in _begun(records)}
     for index in range(len(before.records), len(records)):
         ended = records[index]
         if not isinstance(ended, WaitEnded) or ended.kind not in _MESSAGES:
             continue
-        began, began_at = begun[ended.kind, ended.key, ended.ordinal]
+        began = begun[ended.kind, ended.key, ended.ordinal]
+        deadline_at = began.record.deadline_at or 0
         taken = {one.seq for one in records[:index] if isinstance(one, Received) and one.kind == "event"}
         for message in after.messages[: before.claimed_seq]:
             is_same = message.kind == _MESSAGES[ended.kind] and message.key in (ended.key, ANY_KEY) and message.seq not in taken
-            is_in_time = message.at <= (began.deadline_at or 0) and (ended.kind != "sleep" or message.at >= began_at)
-            if is_same and is_in_time:
-                yield f"{ended.kind} {ended.key} timed out at {began.deadline_at}; message {message.seq} was there since {message.at}"
+            if is_same and message.at <= deadline_at and (ended.kind != "sleep" or began.may_be_ended_by(message)):
+                yield f"{ended.kind} {ended.key} timed out at {deadline_at}; message {message.seq} was there since {message.at}"
 
 
-def _begun(records: tuple[AnyRecord, ...]) -> Iterator[tuple[WaitStarted, int]]:
-    """The waits, and a time by which each had begun by the workflow's clock, which is the latest that it was given."""
-    latest = 0
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A wait, a time by which it had begun by the workflow's clock, which is the latest that it was given, and what sleeps had received."""
+
+    record: WaitStarted
+    at: int
+    received: frozenset[int]
+
+    def may_be_ended_by(self, wake: Message) -> bool:
+        """Whether an early wake ends this sleep: it is not older, and had not ended another one before."""
+        return wake.at >= self.at and wake.seq not in self.received
+
+
+def _begun(records: tuple[AnyRecord, ...]) -> Iterator[_Begun]:
+    latest, received = 0, frozenset[int]()
     for record in records:
         latest = max(latest, record.at)
         if isinstance(record, WaitStarted):
-            yield record, latest
+            yield _Begun(record, latest, received)
+        elif isinstance(record, Received) and record.kind == "sleep":
+            received |= {record.seq}
 
 
 def _is_wanted(message: Message, wait: Wait) -> bool:

@@ -76,6 +76,11 @@ class Outsiders:
             if self._schedule.random.random() < rate:
                 self._asked.append(self.process.spawn(self._act(name)))
 
+    def ask(self, operation: Operation[Any]) -> None:
+        """Have somebody ask for this, unless it is one operation too many."""
+        if isinstance(operation, SendEvent) or self.may_operate(getattr(operation, "run_id", RunId(""))):
+            self._asked.append(self.process.spawn(self._insist(operation)))
+
     def may_operate(self, run_id: RunId) -> bool:
         """Whether one more operation on this run is not too many; it counts."""
         self._numbers[run_id] += 1

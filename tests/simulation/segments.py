@@ -57,10 +57,11 @@ class SegmentFacts:
         if not isinstance(operation, AppendCheckpoint):
             return
         is_new = self.executions.traces.sends(self.claim_id, operation.checkpoint_id)
-        begins = operation.calls or any(isinstance(record, TaskStarted) for record in operation.records)
-        if is_new and begins and self.knows_that_it_must_stop:
-            what = f"{self.process.name} begins something new in run {self.run_id}, which it was directed to stop"
-            self.executions.schedule.report(what)
+        starts_task = any(isinstance(record, TaskStarted) for record in operation.records)
+        if is_new and starts_task and self.knows_that_it_must_stop:
+            self.executions.schedule.report(
+                f"{self.process.name} starts a task of run {self.run_id}, which it was directed to stop"
+            )
 
     def heard(self, operation: Operation[Any], answer: object) -> None:
         """The server answered."""
@@ -68,12 +69,15 @@ class SegmentFacts:
             self.claim_id, self.revision = operation.claim_id, answer.run.revision
         elif isinstance(answer, Inbox) and answer.revision != self.revision:
             self.told_lost()
-        elif isinstance(answer, Inbox) and answer.directive is not None:
-            self.process.when_idle(self._must_stop)
 
     def told_lost(self) -> None:
         """The server says that the run moved on. Once the process has dealt with that, it must know."""
         self.process.when_idle(self._know)
+
+    def told_news(self, news: Inbox) -> None:
+        """The claim keeper has news for the executor."""
+        if news.directive is not None:
+            self.process.when_idle(self._must_stop)
 
     def _know(self) -> None:
         self.knows_that_it_lost = True

@@ -153,8 +153,9 @@ class Servers:
         sweep_interval_s: int,
     ) -> None:
         self._schedule = schedule
+        self._misfortune = misfortune
         self.sweep_interval_s = sweep_interval_s
-        self._fibers = Fibers(schedule, misfortune.skew_ms, misfortune.slowness)
+        self._fibers = Fibers(schedule, misfortune.skew_ms)
         self.pause = self._fibers.pause
         self.crash_all = self._fibers.crash_all
         self.memory = MemoryTable()
@@ -181,7 +182,8 @@ class Servers:
             elif not isinstance(outcome, Crashed):
                 on_answer(outcome)
 
-        self._fibers.spawn(label(operation), lambda: self.server.call(NAMESPACE, copied), ended)
+        slowness = self._misfortune.slowness() if operation.role == "client" else 1
+        self._fibers.spawn(label(operation), lambda: self.server.call(NAMESPACE, copied), ended, slowness)
 
     def hint(self, hint: Hint) -> None:
         """Handle `hint` in a process."""

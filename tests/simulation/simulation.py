@@ -35,6 +35,9 @@ CALM_STEPS = 20_000
 
 LONGEST_START_DELAY_S = 120
 
+MENDING = 0.02
+"""How often, in each turn, somebody looks at what the runs need from outside while there are faults; afterwards, always."""
+
 SHARED = ("kid", "shared", "shared")
 """The run that the parents of one workflow share, its reference and its input: here it is nobody's child."""
 
@@ -97,7 +100,7 @@ class Simulation:
     def run(self, steps: int) -> None:
         """Everything. Raises Violation."""
         try:
-            while self.schedule.steps < steps and not self._is_quiet:
+            while self.schedule.steps < steps and not self._is_over:
                 self._suffer()
                 self.schedule.step()
             self._calm_down()
@@ -114,6 +117,9 @@ class Simulation:
     def _suffer(self) -> None:
         self.fleet.suffer()
         self.world.meddle()
+        wanted = [operation for stored in self.audit.stored.values() if (operation := self._wanted(stored.run))]
+        if wanted and self.schedule.random.random() < MENDING:
+            self.world.ask(self.schedule.random.choice(wanted))
         running = [stored.run for stored in self.audit.stored.values() if stored.run.claim is not None]
         if running and self.misfortune.strikes(self.misfortune.faults.rob):
             self.servers.rob(self.schedule.random.choice(running))
@@ -148,6 +154,10 @@ class Simulation:
     def _is_quiet(self) -> bool:
         is_started = all(start.done() for start in self._starts) and self.world.are_done
         return is_started and all(map(is_quiet, self.audit.stored.values()))
+
+    @property
+    def _is_over(self) -> bool:
+        return self._is_quiet and all(stored.has_ended for stored in self.audit.stored.values())
 
     def _mend(self) -> bool:
         """Do what an operator would, and the world, sooner or later: requeue and resume runs, send what they wait for."""

@@ -9,7 +9,9 @@ import pytest
 
 from aiki_push.adapters.storage.memory.table import MemoryTable
 from aiki_push.adapters.storage.table import Write
+from aiki_push.domain.follow_ups import cancellation_of_children
 from aiki_push.domain.log_records import CallEnded
+from aiki_push.domain.run_states import Queued
 from aiki_push.domain.values import Inline, RunId
 from aiki_push.ports.api.calls import StartChild
 from aiki_push.ports.api.events import SendEvent
@@ -178,3 +180,23 @@ def test_the_children_of_a_cancelled_run_are_ended(watch: Watch) -> None:
     cancel(watch.system, parent)
     settled = watch.last().spoiled(header(parent, duties=(), due_at=None))
     assert f"the run is cancelled, and nobody will end its children ['{CHILD}']" in settled
+
+
+def test_nobody_elses_children_are_ended(watch: Watch) -> None:
+    parent, other = watch.parent().claimed.run.id, start(watch.system)
+    cancel(watch.system, other, cancellation_of_children(watch.system.run(parent)))
+    adopted = watch.last().spoiled(lambda commit: commit)
+    assert adopted == [f"the run ends with {parent}, whose child it is not"]
+    watch.seen.pop()
+
+
+def test_a_parked_run_is_woken_by_what_it_waits_for(watch: Watch) -> None:
+    run_id = parked_on(watch.system, wait("event", "e"), wait("sleep", "nap", FAR))
+    watch.system.server.call(NAMESPACE, SendEvent(run_id=run_id, event="e", data=1, reference="r"))
+    woken = watch.last()
+    tail = woken.commit.changes[run_id].after.run.tail
+    for reason in ("wakeup", "wakeup_early", "child_workflow", "event_wait_timeout"):
+        state = Queued.model_validate({"reason": reason})
+        records = (*tail.records[:-1], tail.records[-1].model_copy(update={"state": state}))
+        other = header(run_id, state=state, tail=tail.model_copy(update={"records": records}))
+        assert f"the run is woken for {reason}; it was told of {{'event'}}, and due are set()" in woken.spoiled(other)

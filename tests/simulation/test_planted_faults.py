@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.simulation import planted
+from tests.simulation import planted, planted_news
 from tests.simulation.servers import Parts, StoreFactory
 from tests.simulation.simulation import Failure, simulate
 
@@ -22,23 +22,23 @@ def simulate_until_failure(parts: Parts) -> None:
         (planted.UnfencedStopStore, "a slot from the tail's position .* is not by the run's owner|claim .* wrote slot .* while"),
         (planted.UnfencedWakeStore, "a slot from the tail's position .* is not by the run's owner|claim .* wrote slot .* while"),
         (planted.RestlessStore, "queued.*resumption.* by . operations"),
-        (planted.TwiceTellingStore, "the run is told of the end of .*, and will be told again"),
-        (planted.UntoldStore, "run .* is not told of the end, and never will be"),
-        (planted.UnlinkedStore, "nobody will tell the run of the end of"),
-        (planted.UnwatchedStore, "and nobody will tell"),
-        (planted.ChildlessStore, "the run is cancelled, and nobody will end its children|looked at for ever, or never"),
-        (planted.RestlessEndStore, "not everything has ended"),
-        (planted.ForgetfulStore, "references of {} are remembered"),
-        (planted.LosingStore, "the events {} came"),
-        (planted.WakelessStore, "are remembered, and did nothing"),
-        (planted.EndlessWindowStore, "long after it was told of the end of"),
-        (planted.EarlyBirthStore, "the run is a child of .*, whose log does not say so"),
+        (planted_news.TwiceTellingStore, "the run is told of the end of .*, and will be told again"),
+        (planted_news.UntoldStore, "run .* is not told of the end, and never will be"),
+        (planted_news.UnlinkedStore, "nobody will tell the run of the end of"),
+        (planted_news.UnwatchedStore, "and nobody will tell"),
+        (planted_news.ChildlessStore, "the run is cancelled, and nobody will end its children|looked at for ever, or never"),
+        (planted_news.RestlessEndStore, "not everything has ended"),
+        (planted_news.ForgetfulStore, "references of {} are remembered"),
+        (planted_news.LosingStore, "the events {} came"),
+        (planted_news.WakelessStore, "are remembered, and did nothing"),
+        (planted_news.EndlessWindowStore, "long after it was told of the end of"),
+        (planted_news.EarlyBirthStore, "the run is a child of .*, whose log does not say so"),
         (planted.ObliviousStore, "by 0 operations"),
         (planted.UndirectedStore, "the directive to .* is gone|is forgotten"),
         (planted.SleepyStore, "nothing will ever wake it|long after it was told"),
-        (planted.UnreceivedStore, "the workflow sees .* where it saw"),
-        (planted.MixedUpStore, "the workflow sees .* where it saw|its output has what it was never given"),
-        (planted.BlindStore, "timed out at .*; message .* was there since"),
+        (planted_news.UnreceivedStore, "the workflow sees .* where it saw"),
+        (planted_news.MixedUpStore, "the workflow sees .* where it saw|its output has what it was never given"),
+        (planted_news.BlindStore, "timed out at .*; message .* was there since"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

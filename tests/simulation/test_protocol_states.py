@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from aiki_push.ports.api.checkpoints import HandBack, SegmentEnd
-from tests.simulation import planted
+from tests.simulation import planted, planted_news
 from tests.simulation.owners import FINISH, PARK
 from tests.simulation.protocol import Bounds, Protocol
 from tests.simulation.schedule import Violation
@@ -52,17 +52,17 @@ def test_no_order_of_requests_breaks_a_promise(bounds: Bounds) -> None:
         ),
         (planted.UnfencedWakeStore, EVENT, "event: .*a slot from the tail's position 0 on is not by the run's owner"),
         (planted.RestlessStore, PAUSE, "event: .*queued.*by 0 operations"),
-        (planted.ForgetfulStore, EVENT, "event: .*references of {} are remembered"),
-        (planted.LosingStore, EVENT, "event: .*the events {} came"),
+        (planted_news.ForgetfulStore, EVENT, "event: .*references of {} are remembered"),
+        (planted_news.LosingStore, EVENT, "event: .*the events {} came"),
         (planted.ObliviousStore, PAUSE, "pause: .*by 0 operations"),
         (planted.SleepyStore, PAUSE, "resume: .*sleeping and never due"),
         (planted.UndirectedStore, DIRECTED, "recovery: .*nobody will do it any more"),
-        (planted.EarlyBirthStore, CHILD, "append with a child of A1 at 0: the child: .*whose log does not say so"),
-        (planted.TwiceTellingStore, CHILD, "child's follow-up: the run: .*will be told again"),
-        (planted.UntoldStore, CHILD, "child's follow-up: the child: run .* is not told of the end"),
-        (planted.UnwatchedStore, CHILD, "child's end: the child: .*nobody will tell"),
+        (planted_news.EarlyBirthStore, CHILD, "append with a child of A1 at 0: the child: .*whose log does not say so"),
+        (planted_news.TwiceTellingStore, CHILD, "child's follow-up: the run: .*will be told again"),
+        (planted_news.UntoldStore, CHILD, "child's follow-up: the child: run .* is not told of the end"),
+        (planted_news.UnwatchedStore, CHILD, "child's end: the child: .*nobody will tell"),
         (
-            planted.ChildlessStore,
+            planted_news.ChildlessStore,
             Bounds(revisions=2, appends=1, outside=("cancel",), child=True),
             "cancel: the run: .*nobody will end its children",
         ),
