@@ -47,7 +47,7 @@ def _listed(run: Run) -> str:
 
 def _open_handlers(system: LocalSystem, run: Run) -> str:
     tasks = Memory.of(system.records(run.id)).tasks.values()
-    return ", ".join(f"the handler of {task.name}" for task in tasks if task.is_open)
+    return ", ".join(f"the handler of {task.name}" for task in tasks if task.is_open and not task.is_cancelled)
 
 
 def _explanations(system: LocalSystem, run: Run) -> Iterator[str]:

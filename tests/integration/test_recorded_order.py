@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from aiki_push import Run, WorkflowVersion, event, fixed, task, workflow
+from aiki_push import Failed, Run, WorkflowVersion, event, fixed, task, workflow
 from aiki_push.adapters.storage.memory.table import MemoryTable
 from aiki_push.adapters.storage.table import Write
 from aiki_push.domain.errors import StorageUnavailable
 from aiki_push.domain.log_records import CallEnded, TaskCancelled, TaskCompleted
+from aiki_push.domain.run_states import TaskCause
 from aiki_push.testing import FAKE_NOW, FaultyTable, Harness
 
 OUTAGE_MS = 10_000
@@ -208,7 +209,8 @@ def test_news_that_cannot_be_read_for_a_while_fail_no_run() -> None:
         harness.run(scenario())
 
 
-def test_a_payment_of_unknown_outcome_is_not_made_again_by_the_next_attempt_of_its_workflow() -> None:
+@pytest.mark.parametrize("cut_off_by", ["the end of the attempt", "a timeout"])
+def test_a_payment_of_unknown_outcome_is_not_made_again_by_the_next_attempt_of_its_workflow(cut_off_by: str) -> None:
     paid: list[int] = []
 
     @task("pay", interrupted="fail")
@@ -223,11 +225,19 @@ def test_a_payment_of_unknown_outcome_is_not_made_again_by_the_next_attempt_of_i
 
     @workflow("retried").v("1", retry=fixed(max_attempts=3, delay_ms=1_000))
     async def retried(run: Run) -> None:
+        if cut_off_by == "a timeout":
+            await asyncio.wait_for(pay.start(run), 1)
         await asyncio.gather(pay.start(run), check.start(run))
 
     with Harness(retried) as harness:
 
-        async def scenario() -> str:
-            return (await (await retried.start(harness.client)).wait()).state.status
+        async def scenario() -> None:
+            handle = await retried.start(harness.client)
+            state = (await handle.wait()).state
+            assert isinstance(state, Failed)
+            assert isinstance(state.cause, TaskCause)
+            assert state.error.message.startswith("task pay failed in attempt 1: OutcomeUnknown")
+            assert harness.header(handle.id).attempts == 2
 
-        assert (harness.run(scenario()), paid) == ("failed", [1])
+        harness.run(scenario())
+    assert paid == [1]

@@ -87,7 +87,7 @@ class Memory:
         self._executing.add(record.task_id)
 
     def _execution_ended(self, task: RecordedTask, record: TaskCompleted | TaskFailed | TaskBackingOff | TaskCancelled) -> None:
-        task.is_open = False
+        task.is_open = task.is_open and isinstance(record, TaskCancelled)  # how far a cancelled handler came, nobody knows
         self._executing.discard(record.task_id)
         match record:
             case TaskBackingOff():

@@ -129,7 +129,7 @@ def test_a_task_that_backs_off_or_is_cancelled_has_no_outcome_and_starting_it_en
     after = [log.task("ship"), log.task("print")]
     assert [(task.is_open, task.backing_off, task.is_cancelled, task.attempt) for task in before + after] == [
         (False, backing_off, False, 1),
-        (False, None, True, 1),
+        (True, None, True, 1),
         (True, None, False, 2),
         (True, None, False, 1),
     ]
@@ -165,8 +165,8 @@ def test_in_another_attempt_what_did_not_complete_runs_again_under_its_old_id(lo
         case "interrupted":
             log.enter(Queued(reason="recovery"), Running())
     log.retry()
-    # Nobody knows how far an execution came that was cut off: a task that must not be repeated blindly is not, in any attempt.
-    is_open = end in ("cut off", "interrupted")
+    # Nobody knows how far an execution came that was cut off or cancelled: a task that must not be repeated blindly is not, in any attempt.
+    is_open = end in ("cut off", "interrupted", "cancelled")
     assert log.task("ship") == RecordedTask("ship", "ship", 1, is_open=is_open, is_required=False)
 
 
